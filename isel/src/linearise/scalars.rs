@@ -11,7 +11,6 @@ use mir::isa::{MaskOp, Opcode};
 use mir::machine::{
     Block, BlockData, Edge, Function, Inst, Operand, Reg, RegFile, Terminator, VReg, VRegData, VRegFlags,
 };
-use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
 
@@ -186,22 +185,10 @@ pub(super) fn pass_params(f: &mut Function, plan: &Plan, wave: &Wave) {
 
 /// Rewrites every SGPR use that its definition no longer dominates on the wave graph.
 pub(super) fn repair(f: &mut Function, wave: &Wave) {
-    let defs = definitions(f);
-    // Broken uses by register and block.
-    let mut broken: Vec<(VReg, u32)> = Vec::new();
-    let mut is_broken = vec![false; f.vregs.len()];
-    for_each_use(f, |f, block, reg| {
+    let (defs, mut broken) = definitions(f);
+    broken.retain(|&(reg, block)| {
         let def = defs[reg.index()];
-        if def != u32::MAX
-            && def != block
-            && f.vregs[reg].file == RegFile::Sgpr
-            && wave.order.contains(block)
-            && !wave.dom.dominates(def, block)
-        {
-            is_broken[reg.index()] = true;
-            broken.push((reg, block));
-        }
-        None
+        def != u32::MAX && def != block && wave.order.contains(block) && !wave.dom.dominates(def, block)
     });
     if broken.is_empty() {
         return;
@@ -210,7 +197,8 @@ pub(super) fn repair(f: &mut Function, wave: &Wave) {
     broken.dedup();
     let entry = f.layout[0].as_u32();
     let mut solver = wave.solver();
-    let mut replacements: FxHashMap<(VReg, u32), VReg> = FxHashMap::default();
+    // Block, register, and what it becomes there.
+    let mut replacements: Vec<(u32, VReg, VReg)> = Vec::with_capacity(broken.len());
     for uses in broken.chunk_by(|a, b| a.0 == b.0) {
         let reg = uses[0].0;
         let template = VRegData { hint: None, ..f.vregs[reg] };
@@ -223,57 +211,65 @@ pub(super) fn repair(f: &mut Function, wave: &Wave) {
                 Val::Reg(new) => new,
                 value => *undefined.get_or_insert_with(|| in_register(f, entry, value, template)),
             };
-            replacements.insert((reg, block), new);
+            replacements.push((block, reg, new));
         }
     }
-    for_each_use(f, |_, block, reg| {
-        let broken = is_broken.get(reg.index()).is_some_and(|&b| b);
-        broken.then(|| replacements.get(&(reg, block)).copied()).flatten()
-    });
+    replacements.sort_unstable();
+    for uses in replacements.chunk_by(|a, b| a.0 == b.0) {
+        replace(&mut f.blocks[Block::from_u32(uses[0].0)], |reg| {
+            uses.binary_search_by_key(&reg, |u| u.1).ok().map(|i| uses[i].2)
+        });
+    }
 }
 
-/// Block that defines each register; `u32::MAX` for none.
-fn definitions(f: &Function) -> Vec<u32> {
+/// Block that defines each register, `u32::MAX` for none; and the SGPRs that a block uses without having defined
+/// them before, with the block, some of them several times.
+fn definitions(f: &Function) -> (Vec<u32>, Vec<(VReg, u32)>) {
     let mut defs = vec![u32::MAX; f.vregs.len()];
+    let mut used = Vec::new();
     let entry = f.layout[0].as_u32();
     for reg in f.entry.registers().into_iter().filter_map(|(_, _, reg)| reg) {
         defs[reg.index()] = entry;
     }
     for &block in &f.layout {
-        let data = &f.blocks[block];
+        let (data, number) = (&f.blocks[block], block.as_u32());
         for &param in data.vparams.iter().chain(&data.sparams) {
-            defs[param.index()] = block.as_u32();
+            defs[param.index()] = number;
         }
-        for (_, reg) in data.insts.iter().flat_map(|inst| inst.regs()).filter(|(is_def, _)| *is_def) {
-            if let Reg::Virtual(reg) = reg.reg {
-                defs[reg.index()] = block.as_u32();
+        let mut from_elsewhere = |defs: &[u32], reg: VReg| {
+            if defs[reg.index()] != number && f.vregs[reg].file == RegFile::Sgpr {
+                used.push((reg, number));
             }
-        }
-    }
-    defs
-}
-
-/// Calls `visit(f, block, register)` for every use by instructions and wave edges; the answer replaces the register.
-fn for_each_use(f: &mut Function, mut visit: impl FnMut(&Function, u32, VReg) -> Option<VReg>) {
-    for i in 0..f.layout.len() {
-        let block = f.layout[i];
-        let number = block.as_u32();
-        let mut data = std::mem::take(&mut f.blocks[block]);
-        for inst in &mut data.insts {
-            for (_, operand) in inst.regs_mut().filter(|(is_def, _)| !is_def) {
-                if let Reg::Virtual(reg) = operand.reg
-                    && let Some(new) = visit(f, number, reg)
-                {
-                    operand.reg = Reg::Virtual(new);
+        };
+        for inst in &data.insts {
+            for (is_def, reg) in inst.regs() {
+                match reg.reg {
+                    Reg::Virtual(reg) if is_def => defs[reg.index()] = number,
+                    Reg::Virtual(reg) => from_elsewhere(&defs, reg),
+                    Reg::Physical(_) => {}
                 }
             }
         }
-        for arg in data.wave_succs.iter_mut().flat_map(|edge| &mut edge.args) {
-            if let Some(new) = visit(f, number, *arg) {
-                *arg = new;
+        data.wave_succs.iter().flat_map(|edge| &edge.args).for_each(|&arg| from_elsewhere(&defs, arg));
+    }
+    (defs, used)
+}
+
+/// Replaces the registers that a block's instructions and wave edges use by what `new` says.
+fn replace(data: &mut BlockData, new: impl Fn(VReg) -> Option<VReg>) {
+    for inst in &mut data.insts {
+        for (_, operand) in inst.regs_mut().filter(|(is_def, _)| !is_def) {
+            if let Reg::Virtual(reg) = operand.reg
+                && let Some(new) = new(reg)
+            {
+                operand.reg = Reg::Virtual(new);
             }
         }
-        f.blocks[block] = data;
+    }
+    for arg in data.wave_succs.iter_mut().flat_map(|edge| &mut edge.args) {
+        if let Some(new) = new(*arg) {
+            *arg = new;
+        }
     }
 }
 
