@@ -10,16 +10,18 @@
 //! Scalars of one and two dwords take part, and vectors of up to four dwords, whose elements are read from the wide access. Cost: linear, but for sorting inside groups; of those that a store
 //! leaves alone at most [`MAX_OPEN`] stay open.
 
+mod group;
 mod narrow;
 
 use super::append::append_value;
 use super::memory::{ALL, Memory, is_constant};
 use super::origin::Origin;
 use cranelift_entity::SecondaryMap;
+use group::{Group, Member};
 use mir::ir::*;
 use mir::target::{Features, Target};
 use rustc_hash::FxHashMap;
-use smallvec::{SmallVec, smallvec};
+use smallvec::SmallVec;
 
 /// Base of an address: what it starts from, and the variable part with its scale.
 type Base = (Origin, Option<Value>, i64);
@@ -28,69 +30,13 @@ type Base = (Origin, Option<Value>, i64);
 /// stop the program, where that matters.
 type Key = (Base, AddrSpace, bool, MemFlags, u32);
 
-#[derive(Clone, Copy)]
-struct Member {
-    /// Position among the block's instructions.
-    at: usize,
-    inst: Inst,
-    offset: i64,
-    bytes: i64,
-    mem: MemAccess,
-}
-
-impl Member {
-    /// The bytes off the base, from the first to behind the last.
-    fn range(&self) -> (i64, i64) {
-        (self.offset, self.offset.saturating_add(self.bytes))
-    }
-}
-
 /// Constants that are added one behind the other.
 const MAX_CONSTANTS: usize = 4;
-/// Most members of a group, and most ranges written to around them.
-const MAX_GROUP: usize = 64;
 /// Most groups of one kind that are open at a time.
 const MAX_OPEN: usize = 32;
 
 /// Groups that something later in the block may close, by their keys, with the numbers of their roots.
 type Open = Vec<(Key, u8)>;
-
-/// Accesses off one base.
-#[derive(Default)]
-struct Group {
-    members: SmallVec<[Member; 2]>,
-    /// Of loads: bytes off the base that were written since the first of them, at most [`MAX_GROUP`]. Loads of those stay behind.
-    written: Vec<(i64, i64)>,
-}
-
-impl Group {
-    fn of(member: Member) -> Self {
-        Self { members: smallvec![member], written: Vec::new() }
-    }
-
-    /// Whether the group may go on behind another access of `bytes` off its base, which its members move across. A store is remembered
-    /// for the sake of loads to come.
-    fn crosses(&mut self, bytes: (i64, i64), is_load: bool) -> bool {
-        if is_load {
-            self.written.push(bytes);
-            return self.written.len() <= MAX_GROUP;
-        }
-        !self.members.iter().any(|m| overlap(m.range(), bytes))
-    }
-
-    /// Whether a member may be one of the group.
-    fn takes(&self, member: &Member, store: bool) -> bool {
-        // A second store to the same place must stay behind the first.
-        let behind = store && self.members.iter().any(|m| overlap(m.range(), member.range()));
-        !behind && self.members.len() < MAX_GROUP && !self.written.iter().any(|&w| overlap(w, member.range()))
-    }
-}
-
-/// Whether two ranges off one base, each from a first byte to behind the last, may have bytes in common: sums of 32 bits wrap around.
-fn overlap(a: (i64, i64), b: (i64, i64)) -> bool {
-    let is_near = |offset: i64| i32::try_from(offset).is_ok();
-    !is_near(a.0) || !is_near(b.0) || a.0 < b.1 && b.0 < a.1
-}
 
 /// What is merged.
 #[derive(Clone, Copy, PartialEq, Eq)]
