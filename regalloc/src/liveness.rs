@@ -12,10 +12,13 @@
 //! block's end, and the argument's range stops there. So the two share no position unless the argument lives
 //! on, and may share a register.
 
+mod physical;
+
+use self::physical::Physical;
 use crate::access::{self, VCC, file_index};
 use crate::graph::{Graph, Numbering, edges, params};
 use mir::isa::{Implicit, OperandAccess};
-use mir::machine::{Condition, Function, Inst, Reg, RegFile, RegOperand, Terminator, VReg, VRegFlags};
+use mir::machine::{Condition, Function, Reg, RegFile, RegOperand, Terminator, VReg, VRegFlags};
 use mir::target::Target;
 use mir::{Diagnostic, Result};
 use rustc_hash::FxHashMap;
@@ -534,77 +537,6 @@ impl Walk {
             self.out.truncate(last + 1);
         }
         true
-    }
-}
-
-/// Physical registers inside the current block.
-struct Physical {
-    /// Start and end of the value's range, by register, of registers written in this block; others' are empty.
-    live: Vec<Range>,
-    /// Those that were written.
-    written: Vec<u16>,
-}
-
-/// Registers of a file in [`Physical`].
-const FILE: u16 = 256;
-
-impl Physical {
-    fn new() -> Self {
-        Self { live: vec![Range::default(); 2 * usize::from(FILE)], written: Vec::new() }
-    }
-
-    fn slot(file: RegFile, index: u16) -> u16 {
-        index + if file == RegFile::Sgpr { 0 } else { FILE }
-    }
-
-    fn read(&mut self, scan: &mut Scan, file: RegFile, index: u16, end: u32) {
-        match self.live.get_mut(usize::from(Self::slot(file, index))) {
-            Some(range) if range.end > 0 => range.end = range.end.max(end),
-            _ => {
-                if !scan.reserved.contains(&(file, index)) {
-                    scan.reserved.push((file, index));
-                }
-            }
-        }
-    }
-
-    /// What `inst` at `position` writes by its operands.
-    fn define(&mut self, scan: &mut Scan, inst: &Inst, position: u32, target: &Target) {
-        for (k, operand) in access::registers(inst) {
-            if let (Reg::Physical(reg), OperandAccess::Def) = (operand.reg, inst.operand_access(k))
-                && let Some((file, first)) = file_index(reg)
-            {
-                let early = inst.defined_early(k, target);
-                for d in 0..u16::from(operand.dwords) {
-                    self.write(scan, file, first + d, position + u32::from(!early), position + 2);
-                }
-            }
-        }
-    }
-
-    fn write(&mut self, scan: &mut Scan, file: RegFile, index: u16, start: u32, end: u32) {
-        let slot = Self::slot(file, index);
-        let Some(range) = self.live.get_mut(usize::from(slot)) else { return };
-        let mut old = std::mem::replace(range, Range { start, end });
-        if old.end == 0 {
-            self.written.push(slot);
-            return;
-        }
-        old.end = old.end.min(start);
-        if old.start < old.end {
-            scan.fixed.push((file, index, old));
-        }
-    }
-
-    fn next_block(&mut self, scan: &mut Scan) {
-        let from = scan.fixed.len();
-        for slot in self.written.drain(..) {
-            let range = std::mem::take(&mut self.live[usize::from(slot)]);
-            let file = if slot < FILE { RegFile::Sgpr } else { RegFile::Vgpr };
-            scan.fixed.push((file, slot % FILE, range));
-        }
-        scan.fixed[from..]
-            .sort_unstable_by_key(|&(_, index, range)| u64::from(range.start) << 16 | u64::from(index));
     }
 }
 

@@ -12,7 +12,9 @@ pub(super) struct Member {
     /// Position among the block's instructions.
     pub(super) at: usize,
     pub(super) inst: Inst,
+    /// Distance from the group's base, in bytes.
     pub(super) offset: i64,
+    /// How many bytes are accessed.
     pub(super) bytes: i64,
     pub(super) mem: MemAccess,
 }
@@ -36,8 +38,8 @@ impl Group {
         Self { members: smallvec![member], written: Vec::new() }
     }
 
-    /// Whether the group may go on behind another access of `bytes` off its base, which its members move across. A store is remembered
-    /// for the sake of loads to come.
+    /// Whether the group, of loads or of stores, may go on behind another access of `bytes` off its base, which its members move across. Loads
+    /// to come must know what was written: it is remembered.
     pub(super) fn crosses(&mut self, bytes: (i64, i64), are_loads: bool) -> bool {
         if are_loads {
             self.written.push(bytes);
