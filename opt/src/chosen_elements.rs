@@ -1,14 +1,21 @@
-//! Elements of a vector at an index that differs between lanes, where several instructions of a block ask for the same index.
+//! Elements of a vector at an index that differs between lanes.
 //!
 //! Selection compares the index with the number of each element, for each of them anew. An array that became a vector is mostly read and written at the
-//! same index (`sum[i] += x; count[i]++`), so here the comparisons are made once, and each element is a choice:
+//! same index (`sum[i] += x; count[i]++`), so where several instructions of a block ask for one index, the comparisons are made once, and each element is a
+//! choice:
 //!
 //! ```text
 //! x = extractelement v, i     →   c1 = i == 1; c2 = i == 2; …   x = c2 ? v[2] : c1 ? v[1] : v[0]
 //! w = insertelement v, y, i   →   w = <i == 0 ? y : v[0], c1 ? y : v[1], …>
 //! ```
 //!
-//! Left alone are indices that all lanes share, for which there are indexed moves, vectors of more elements than lane masks are at hand
+//! Of many elements one is read by a tournament, in which each bit of the index halves what is left: as many choices, but comparisons for the bits alone.
+//!
+//! ```text
+//! x = extractelement v, i     →   b0 = i & 1; b1 = i & 2; …     x = b1 ? (b0 ? v[3] : v[2]) : (b0 ? v[1] : v[0])
+//! ```
+//!
+//! Left alone are indices that all lanes share, for which there are indexed moves, insertions into vectors of more elements than lane masks are at hand
 //! ([`MAX_LANES`]) and elements that are no whole dwords. Cost: linear.
 
 use super::append::append_value;
@@ -17,21 +24,55 @@ use mir::ir::*;
 use mir::target::Target;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Elements of a vector: so many masks are alive at a time.
+/// Elements of a vector whose comparisons are shared: so many masks are alive at a time.
 const MAX_LANES: u32 = 8;
+
+/// Elements of a vector from which on bits of the index cost less than comparisons with each number.
+const MIN_TOURNAMENT: u32 = 8;
+
+/// The accesses of a block at one index.
+#[derive(Default)]
+struct Uses {
+    reads: u32,
+    writes: u32,
+}
+
+/// How an access becomes choices.
+#[derive(Clone, Copy)]
+enum Way {
+    /// By whether the index is an element's number.
+    Numbers,
+    /// By the bits of the index.
+    Bits,
+}
+
+impl Uses {
+    fn way(&self, access: &Access) -> Option<Way> {
+        let Access { lanes, new, .. } = access;
+        if *lanes <= MAX_LANES && self.reads + self.writes > 1 && (*lanes < MIN_TOURNAMENT || self.writes > 0) {
+            return Some(Way::Numbers);
+        }
+        (*lanes >= MIN_TOURNAMENT && new.is_none()).then_some(Way::Bits)
+    }
+}
 
 /// Makes choices of elements in `func`, which is legal IR.
 pub fn choose(func: &mut Function, target: &Target) {
-    let mut wanted: FxHashMap<(Block, Value), u32> = FxHashMap::default();
+    let mut wanted: FxHashMap<(Block, Value), Uses> = FxHashMap::default();
+    let mut any = false;
     for &block in &func.layout {
         for &inst in &func.blocks[block].insts {
             if let Some(access) = access(func, inst) {
-                *wanted.entry((block, access.index)).or_default() += 1;
+                let uses = wanted.entry((block, access.index)).or_default();
+                match access.new {
+                    None => uses.reads += 1,
+                    Some(_) => uses.writes += 1,
+                }
+                any |= uses.way(&access).is_some();
             }
         }
     }
-    wanted.retain(|_, uses| *uses > 1);
-    if wanted.is_empty() {
+    if !any {
         return;
     }
     let uniformity = Uniformity::compute(func, target);
@@ -42,11 +83,15 @@ pub fn choose(func: &mut Function, target: &Target) {
         if !blocks.contains(&block) {
             continue;
         }
-        let mut choices = Choices { func, code: Vec::new(), hits: FxHashMap::default() };
+        let mut choices =
+            Choices { func, code: Vec::new(), hits: FxHashMap::default(), bits: FxHashMap::default() };
         for inst in std::mem::take(&mut choices.func.blocks[block].insts) {
             mir::interrupt::checkpoint();
-            match access(choices.func, inst).filter(|access| wanted.contains_key(&(block, access.index))) {
-                Some(access) => choices.expand(inst, access),
+            let access = access(choices.func, inst);
+            let way = access.as_ref().and_then(|access| wanted.get(&(block, access.index))?.way(access));
+            match access.zip(way) {
+                Some((access, Way::Numbers)) => choices.compare(inst, access),
+                Some((access, Way::Bits)) => choices.play(inst, access),
                 None => choices.code.push(inst),
             }
         }
@@ -74,7 +119,7 @@ fn access(func: &Function, inst: Inst) -> Option<Access> {
     let (lanes, element) = (ty.lanes(), Type::Scalar(ty.scalar()?));
     let whole = element.bits().is_some_and(|bits| matches!(bits, 32 | 64));
     let variable = func.as_const(index).is_none() && func.ty(index) == Type::I32;
-    (variable && whole && (2..=MAX_LANES).contains(&lanes)).then_some(Access {
+    (variable && whole && lanes >= 2).then_some(Access {
         vector,
         index,
         new,
@@ -89,11 +134,13 @@ struct Choices<'a> {
     code: Vec<Inst>,
     /// Whether an index is a number.
     hits: FxHashMap<(Value, u32), Value>,
+    /// Whether a bit of an index is set, by the bit's value and whether it is known to be the highest.
+    bits: FxHashMap<(Value, u32, bool), Value>,
 }
 
 impl Choices<'_> {
-    /// Puts choices in the place of `inst`, which gives what the last of them does.
-    fn expand(&mut self, inst: Inst, access: Access) {
+    /// Puts choices by numbers in the place of `inst`, which gives what the last of them does.
+    fn compare(&mut self, inst: Inst, access: Access) {
         let Access { vector, index, new, lanes, element } = access;
         let last = match new {
             None => {
@@ -119,6 +166,65 @@ impl Choices<'_> {
         };
         self.func.insts[inst].kind = last;
         self.code.push(inst);
+    }
+
+    /// Puts a tournament in the place of `inst`, which gives what its last choice does. The order is that of a walk in depth: at most one value for each bit
+    /// waits for its rival.
+    fn play(&mut self, inst: Inst, access: Access) {
+        let Access { vector, index, lanes, element, .. } = access;
+        // Winners, each of the `1 << round` lanes behind those of the one before.
+        let mut winners: Vec<(Value, u32)> = Vec::new();
+        for lane in 0..lanes {
+            let (mut winner, mut round) = (self.part(inst, vector, lane, element), 0);
+            while let Some((rival, _)) = winners.pop_if(|&mut (_, r)| r == round) {
+                winner = self.choice(inst, [index, winner, rival], lanes, round, element);
+                round += 1;
+            }
+            winners.push((winner, round));
+        }
+        // What is left has no rival of its own size: an index is no number of a lane that is not there.
+        let mut last = winners.pop();
+        while let (Some((winner, _)), Some((rival, round))) = (last, winners.pop()) {
+            last = Some((self.choice(inst, [index, winner, rival], lanes, round, element), round + 1));
+        }
+        // The last choice is the instruction itself.
+        if let Some(choice) = self.code.pop() {
+            self.func.insts[inst].kind = self.func.insts[choice].kind.clone();
+        }
+        self.code.push(inst);
+    }
+
+    /// `winner` where the bit of `round` is set in `index`, else `rival`.
+    fn choice(
+        &mut self,
+        like: Inst,
+        [index, winner, rival]: [Value; 3],
+        lanes: u32,
+        round: u32,
+        element: Type,
+    ) -> Value {
+        let cond = self.bit(like, index, 1 << round, lanes <= 2 << round);
+        let kind = InstKind::Select { cond, if_true: winner, if_false: rival };
+        append_value(self.func, like, kind, element, &mut self.code)
+    }
+
+    /// Whether `bit` is set in `index`, which is below twice that if it is the `highest`.
+    fn bit(&mut self, like: Inst, index: Value, bit: u32, highest: bool) -> Value {
+        if let Some(&known) = self.bits.get(&(index, bit, highest)) {
+            return known;
+        }
+        let number = self.func.int(Type::I32, u64::from(bit));
+        let kind = if highest {
+            InstKind::Icmp { predicate: IntPredicate::Uge, args: [index, number] }
+        } else {
+            let kind = InstKind::Binary { op: BinaryOp::And, args: [index, number] };
+            let masked = append_value(self.func, like, kind, Type::I32, &mut self.code);
+            let zero = self.func.int(Type::I32, 0);
+            InstKind::Icmp { predicate: IntPredicate::Ne, args: [masked, zero] }
+        };
+        let set = append_value(self.func, like, kind, Type::I1, &mut self.code);
+        self.bits.insert((index, bit, highest), set);
+        set
     }
 
     /// `tuple` with `new` as element `lane` where the index is that.
