@@ -25,16 +25,22 @@ const MAX_STEPS: u32 = 4;
 
 /// How many low bits of `value`, an integer, are known to be zeros.
 pub fn low_zeros(func: &Function, value: Value) -> u32 {
-    zeros_within(func, value, MAX_STEPS)
+    low_zeros_given(func, value, &|_| 0)
 }
 
-fn zeros_within(func: &Function, value: Value, steps: u32) -> u32 {
+/// The same where so many are `known` of values that no instruction defines.
+pub fn low_zeros_given(func: &Function, value: Value, known: &dyn Fn(Value) -> u32) -> u32 {
+    zeros_within(func, value, MAX_STEPS, known)
+}
+
+fn zeros_within(func: &Function, value: Value, steps: u32, known: &dyn Fn(Value) -> u32) -> u32 {
     let width = func.ty(value).bits().unwrap_or(0) as u32;
     if let Some(constant) = func.as_int(value) {
         return constant.trailing_zeros().min(width);
     }
-    let (Some(inst), Some(steps)) = (func.def_inst(value), steps.checked_sub(1)) else { return 0 };
-    let of = |value| zeros_within(func, value, steps);
+    let Some(inst) = func.def_inst(value) else { return known(value).min(width) };
+    let Some(steps) = steps.checked_sub(1) else { return 0 };
+    let of = |value| zeros_within(func, value, steps, known);
     let (op, [x, y]) = match func.insts[inst].kind {
         InstKind::Binary { op, args } => (op, args),
         InstKind::Cast { op: CastOp::ZExt | CastOp::SExt | CastOp::Trunc, arg } => return of(arg).min(width),

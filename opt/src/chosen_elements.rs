@@ -49,7 +49,8 @@ enum Way {
 impl Uses {
     fn way(&self, access: &Access) -> Option<Way> {
         let Access { lanes, new, .. } = access;
-        if *lanes <= MAX_LANES && self.reads + self.writes > 1 && (*lanes < MIN_TOURNAMENT || self.writes > 0) {
+        if *lanes <= MAX_LANES && self.reads + self.writes > 1 && (*lanes < MIN_TOURNAMENT || self.writes > 0)
+        {
             return Some(Way::Numbers);
         }
         (*lanes >= MIN_TOURNAMENT && new.is_none()).then_some(Way::Bits)
@@ -119,13 +120,7 @@ fn access(func: &Function, inst: Inst) -> Option<Access> {
     let (lanes, element) = (ty.lanes(), Type::Scalar(ty.scalar()?));
     let whole = element.bits().is_some_and(|bits| matches!(bits, 32 | 64));
     let variable = func.as_const(index).is_none() && func.ty(index) == Type::I32;
-    (variable && whole && lanes >= 2).then_some(Access {
-        vector,
-        index,
-        new,
-        lanes,
-        element,
-    })
+    (variable && whole && lanes >= 2).then_some(Access { vector, index, new, lanes, element })
 }
 
 struct Choices<'a> {

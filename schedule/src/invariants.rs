@@ -122,9 +122,20 @@ fn repeats_something(f: &Function, target: &Target) -> bool {
 }
 
 /// Whether `inst` joins a tuple with the same part twice.
-fn repeats_a_part(inst: &Inst) -> bool {
+pub(crate) fn repeats_a_part(inst: &Inst) -> bool {
     let parts = &inst.operands[1.min(inst.operands.len())..];
     inst.op == Opcode::REG_SEQUENCE && (1..parts.len()).any(|k| parts[..k].contains(&parts[k]))
+}
+
+/// Tuples with the same part twice of a block, by their parts: once one has gone, it stands for the others.
+fn equal_tuples(insts: &[Inst]) -> FxHashMap<SmallVec<[Operand; 4]>, SmallVec<[VReg; 2]>> {
+    let mut tuples: FxHashMap<_, SmallVec<[VReg; 2]>> = FxHashMap::default();
+    for inst in insts.iter().filter(|inst| repeats_a_part(inst)) {
+        if let Some(Reg::Virtual(result)) = inst.operands[0].as_reg().map(|reg| reg.reg) {
+            tuples.entry(inst.operands[1..].iter().copied().collect()).or_default().push(result);
+        }
+    }
+    tuples
 }
 
 /// Whether `inst` is of the kind that goes.
@@ -206,6 +217,7 @@ impl Hoist<'_> {
             let before = data.insts.len();
             let scc_is_read = scc_read_behind(data);
             let insts = std::mem::take(&mut data.insts);
+            let alike = equal_tuples(&insts[body.clone()]);
             let mut kept = Vec::with_capacity(before);
             for (at, mut inst) in insts.into_iter().enumerate() {
                 mir::interrupt::checkpoint();
@@ -228,11 +240,15 @@ impl Hoist<'_> {
                     self.regs[same].uses += self.regs[result].uses;
                     continue;
                 }
-                let outside = match (&peaks, self.regs[result].last) {
+                let own = [result];
+                let same = alike.get(&inst.operands[1..]).map_or(&own[..], |same| same);
+                // The latest use, if none of them lives behind the block.
+                let last = same.iter().try_fold(0, |last, &reg| Some(last.max(self.regs[reg].last?)));
+                let outside = match (&peaks, last) {
                     (Some(peaks), Some(last)) => Some(peaks.outside(at, last as usize).max(elsewhere)),
                     _ => None,
                 };
-                if !self.makes_room(l, &inst, result, outside, &mut counts) {
+                if !self.makes_room(l, &inst, same.len(), (result, outside), &mut counts) {
                     kept.push(inst);
                     continue;
                 }
@@ -261,19 +277,20 @@ impl Hoist<'_> {
         Peaks::of(alive_in(self.f, self.code, self.live, &mut self.profile, block, place))
     }
 
-    /// Counts `result` of `inst` as alive throughout `l`, if there is room for it. Where it was not alive in the loop, at most `outside` VGPRs were.
+    /// Counts `result` of `inst`, which its block has so many `times`, as alive throughout `l`, if there is room for it. Where it was not alive in the loop, at
+    /// most `outside` VGPRs were.
     fn makes_room(
         &mut self,
         l: Loop,
         inst: &Inst,
-        result: VReg,
-        outside: Option<u32>,
+        times: usize,
+        (result, outside): (VReg, Option<u32>),
         counts: &mut Counts,
     ) -> bool {
         let data = self.f.vregs[result];
         let (file, dwords) = (data.file, u32::from(data.dwords));
         let lanes = file == RegFile::Vgpr;
-        let freed = if lanes { self.freed_parts(inst, l) } else { 0 };
+        let freed = if lanes { self.freed_parts(inst, times, l) } else { 0 };
         let mut limit = self.limit;
         let taken = self.taken[l.index()].of(file);
         let then = match outside.filter(|_| lanes) {
@@ -291,10 +308,10 @@ impl Hoist<'_> {
         true
     }
 
-    /// Dwords of parts of a tuple that nothing else uses, and that have gone from `l`.
-    fn freed_parts(&self, inst: &Inst, l: Loop) -> u32 {
+    /// Dwords of parts of a tuple, made so many `times`, that nothing else uses, and that have gone from `l`.
+    fn freed_parts(&self, inst: &Inst, times: usize, l: Loop) -> u32 {
         let parts = &inst.operands[1..];
-        let times = |part: &Operand| parts.iter().filter(|&other| other == part).count();
+        let times = |part: &Operand| parts.iter().filter(|&other| other == part).count() * times;
         let freed = |(k, part): (usize, &Operand)| {
             let reg = whole(self.f, part).filter(|_| !parts[..k].contains(part))?;
             let known = self.regs[reg];

@@ -9,7 +9,7 @@
 //! # The idea
 //!
 //! 0. [`image_address`] names the registers of an image's address one by one where moves would put them side by side.
-//! 1. [`amounts`] drops masks of shift amounts. [`scc`] drops comparisons with zero of what has just set SCC that way.
+//! 1. [`indices`] computes the scaled indices of a block once. [`amounts`] drops masks of shift amounts. [`scc`] drops comparisons with zero of what has just set SCC that way.
 //! 2. A walk forwards notes where each byte of a register comes from ([`bytes`]), and counts which users of a byte or half can read it in place.
 //! 3. A walk backwards, users before what they use, replaces: a tree of instructions that only moves bytes becomes one instruction ([`tree`]); who
 //!    reads a part of a register reads it there ([`sdwa`]); a move between lanes becomes a part of its user ([`dpp`]). What is then unused goes.
@@ -29,6 +29,7 @@ mod amounts;
 mod bytes;
 mod dpp;
 mod image_address;
+mod indices;
 mod literals;
 mod mix;
 mod scc;
@@ -49,6 +50,7 @@ pub fn combine(f: &mut Function, target: &Target) {
     debug_assert!(f.stage == mir::machine::Stage::Selected);
     let mut layout = std::mem::take(&mut f.layout);
     for &block in &layout {
+        indices::share(f, block);
         scc::reuse(f, block);
     }
     image_address::scatter(f, target, &layout);

@@ -64,6 +64,16 @@ fn unsigned_sum(b: &Builder<'_>, index: Value) -> Option<(Value, i64)> {
     Some((inner, c as i64))
 }
 
+/// What is doubled how often to become the 32 bits that zeros extend to `index`, and what its own extension promises: neither loses bits that are set.
+fn unsigned_multiple(b: &Builder<'_>, index: Value) -> Option<(Value, u64, InstFlags)> {
+    let Some(&InstKind::Cast { op: CastOp::ZExt, arg }) = def_kind(b, index) else { return None };
+    let (inner, c) = as_binary_const(b, arg, BinaryOp::Shl).filter(|&(_, c)| b.bits(arg) == 32 && c < 16)?;
+    // What is not negative behind a shift that keeps the sign was not before.
+    let positive = has(b, index, InstFlags::NNEG) && has(b, arg, InstFlags::NSW);
+    let flags = if positive { InstFlags::NNEG } else { InstFlags::empty() };
+    (positive || has(b, arg, InstFlags::NUW)).then_some((inner, c, flags))
+}
+
 pub(super) fn fold_ptr_add(b: &mut Builder<'_>, kind: &mut InstKind, ty: Type) -> Option<Value> {
     let InstKind::PtrAdd { base, index, scale, offset } = kind else { return None };
     let wraps = ty.bits() == Some(32);
@@ -119,6 +129,14 @@ pub(super) fn fold_ptr_add(b: &mut Builder<'_>, kind: &mut InstKind, ty: Type) -
     {
         *scale <<= c;
         *index = Some(narrow_index(b, inner));
+    }
+    // The same below zeros. Without a scale the index doubled is what an access may take as it is.
+    if let Some(at) = *index
+        && (2..1 << 24).contains(&scale.unsigned_abs())
+        && let Some((inner, c, flags)) = unsigned_multiple(b, at)
+    {
+        *scale <<= c;
+        *index = Some(b.pure(InstKind::Cast { op: CastOp::ZExt, arg: inner }, Type::I64, flags));
     }
     // A large type for a small number: what it is computed from may be narrowed, too.
     if let Some(at) = *index

@@ -6,18 +6,23 @@ use mir::ir::*;
 impl Reduction<'_> {
     /// How `index` follows a counter of the loop.
     pub(super) fn index(&self, index: Value, base: Value, scale: i64) -> Option<Index> {
-        let pointer_bits = self.func.ty(base).bits()?;
-        let mut value = index;
-        let mut cast = None;
-        if let Some(inst) = self.func.def_inst(value)
+        if let Some(inst) = self.func.def_inst(index)
             && let InstKind::Cast { op: op @ (CastOp::ZExt | CastOp::SExt), arg } = self.func.insts[inst].kind
         {
             if op == CastOp::ZExt && scale == 1 {
                 return None;
             }
-            cast = Some((op, self.func.ty(value)));
-            value = arg;
+            let extended = |op| self.narrow_index(arg, base, Some((op, self.func.ty(index))));
+            // What is not negative may as well be extended by its sign.
+            let either = self.func.insts[inst].flags.contains(InstFlags::NNEG);
+            return extended(op).or_else(|| either.then(|| extended(CastOp::SExt))?);
         }
+        self.narrow_index(index, base, None)
+    }
+
+    /// How `value`, which `cast` makes an index of, follows a counter.
+    fn narrow_index(&self, value: Value, base: Value, cast: Option<(CastOp, Type)>) -> Option<Index> {
+        let pointer_bits = self.func.ty(base).bits()?;
         if !matches!(self.func.ty(value), Type::Scalar(Scalar::Int(32 | 64))) {
             return None;
         }

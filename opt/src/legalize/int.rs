@@ -208,6 +208,12 @@ impl Legalizer<'_> {
         if op == CastOp::BitCast {
             return self.lower_bitcast(arg, ty);
         }
+        if op == CastOp::ZExt && (self.old.ty(arg), ty) == (Type::I32, Type::I64) {
+            // Addresses ask whether it is the extension by the sign, too.
+            let arg = self.part(arg)?;
+            let promise = self.flags & InstFlags::NNEG;
+            return Ok(Parts::from_slice(&[self.b.pure(InstKind::Cast { op, arg }, ty, promise)]));
+        }
         let (from, parts) = self.lanes(arg)?;
         let to = ty.scalar().ok_or_else(|| Diagnostic::malformed("conversion to an aggregate"))?;
         let each = self.element_parts(from);
