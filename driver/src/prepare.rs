@@ -61,6 +61,7 @@ pub fn register_limits(cx: &FunctionContext<'_>) -> Result<regalloc::Options> {
         max_sgprs: number("amdgpu-num-sgpr")?,
         min_waves: number("amdgpu-waves-per-eu")?,
         regalloc2: cx.options.opt_level >= 1,
+        quick: cx.options.opt_level == 0,
     })
 }
 

@@ -19,6 +19,7 @@ use mir::Result;
 use mir::machine::{Function, RegFile, VReg};
 use mir::target::Target;
 use rustc_hash::FxHashSet;
+use std::cell::RefCell;
 use std::rc::Rc;
 
 /// Why an attempt failed.
@@ -47,6 +48,8 @@ pub(crate) struct Attempt<'a> {
     pub live: Rc<Liveness>,
     /// What was spilled before; `None` where nothing was.
     spills: Option<&'a Spills>,
+    /// Whether tuples live as a whole, and webs inside of a block from their first position to their last.
+    quick: bool,
     files: PerFile<File>,
     /// The VGPRs that a function which calls none may change, if that is not all.
     unsaved: Option<File>,
@@ -68,15 +71,16 @@ impl<'a> Attempt<'a> {
         options: &'a Options,
         limits: &FileLimits,
         spills: Option<&'a Spills>,
+        quick: bool,
     ) -> Result<Self> {
         let numbering = Numbering::new(f);
         let wave = Graph::new(f, &numbering, RegFile::Sgpr);
         let thread = Graph::new(f, &numbering, RegFile::Vgpr);
-        let live = Rc::new(Liveness::compute(f, target, &numbering, &wave, &thread)?);
+        let live = Rc::new(Liveness::compute(f, target, &numbering, &wave, &thread, !quick)?);
         let lanes = spills.map_or(0, Spills::lane_registers);
         let files = PerFile { sgpr: limits.scalar_file(&live), vgpr: limits.vector_file(&live, lanes) };
         let unsaved = limits.unsaved_vectors(f, &files.vgpr);
-        Ok(Self { target, options, numbering, wave, thread, live, spills, files, unsaved })
+        Ok(Self { target, options, numbering, wave, thread, live, spills, quick, files, unsaved })
     }
 
     /// Binds everything, or tells which file has too few registers and leaves `f` as it is.
@@ -107,7 +111,7 @@ impl<'a> Attempt<'a> {
         }
         // Taking webs apart costs moves, which is better than spilling, but seldom helps where that has
         // begun.
-        let tries_left = if self.spills.is_none() { JOIN_TRIES } else { 0 };
+        let tries_left = if self.spills.is_none() && !self.quick { JOIN_TRIES } else { 0 };
         let mut apart: FxHashSet<VReg> = FxHashSet::default();
         for tries in 0..=tries_left {
             let (mut webs, open) = joiner.join(&mut memory.units, &apart, ask);
@@ -115,7 +119,7 @@ impl<'a> Attempt<'a> {
             ask = false;
             let hints = joiner.hints(&mut webs, &open);
             let (live, numbering) = (&*self.live, &self.numbering);
-            let mut round = Round::new(f, live, numbering, &mut webs, &hints);
+            let mut round = Round::new(f, live, numbering, &mut webs, &hints, self.quick);
             let mut at = vec![UNBOUND; f.vregs.len()];
             let high = match self.pack(&mut round, memory, &mut at)? {
                 Ok(high) => high,
@@ -193,7 +197,7 @@ impl<'a> Attempt<'a> {
                     packed = round.pack(kind, registers, most[file], occupancy, at);
                 }
             }
-            if packed.failed.is_empty() {
+            if packed.failed.is_empty() && !self.quick {
                 let apart = if file == RegFile::Sgpr { SPECIAL_SGPRS } else { lanes };
                 waves = Waves { kind, apart, ..waves };
                 packed = waves.improve(round, packed, most[file] as u16, allowed, occupancy, at);
@@ -241,8 +245,14 @@ impl<'a> Attempt<'a> {
             wave: &self.wave,
             thread: &self.thread,
             reg_of,
-            sgprs: Bound { occupancy: &memory.files.sgpr, allowed: self.files.sgpr.allowed },
-            vgprs: Bound { occupancy: &memory.files.vgpr, allowed: self.files.vgpr.allowed.and_not(&taken) },
+            sgprs: Bound {
+                occupancy: RefCell::new(&mut memory.files.sgpr),
+                allowed: self.files.sgpr.allowed,
+            },
+            vgprs: Bound {
+                occupancy: RefCell::new(&mut memory.files.vgpr),
+                allowed: self.files.vgpr.allowed.and_not(&taken),
+            },
             traced: self.options.verify,
         };
         let before = self.options.verify.then(|| f.clone());

@@ -61,6 +61,7 @@ mod rewrite;
 mod round;
 mod spill;
 mod spill_plan;
+mod sweep;
 mod units;
 mod webs;
 
@@ -90,6 +91,8 @@ pub struct Options {
     pub min_waves: Option<u32>,
     /// Ask regalloc2 which of the values belong together that cannot all share registers.
     pub regalloc2: bool,
+    /// Try first what takes less time and more registers: see [`sweep`].
+    pub quick: bool,
 }
 
 /// Allocates registers for `f`.
@@ -122,7 +125,10 @@ impl Allocator {
 
     fn run(&mut self, f: &mut Function, target: &Target, options: &Options) -> Result<()> {
         let limits = FileLimits::new(f, target, options);
-        let first = Attempt::new(f, target, options, &limits, None)?;
+        if options.quick && Attempt::new(f, target, options, &limits, None, true)?.run(f, self)?.is_none() {
+            return Ok(());
+        }
+        let first = Attempt::new(f, target, options, &limits, None, false)?;
         let mut known = Some(first.live.clone());
         let Some(failed) = first.run(f, self)? else { return Ok(()) };
         {
@@ -144,7 +150,7 @@ impl Allocator {
             if let Some(damage) = &mut self.damage {
                 damage.spilled(&mut spilled);
             }
-            let attempt = Attempt::new(&spilled, target, options, &limits, Some(&spills))?;
+            let attempt = Attempt::new(&spilled, target, options, &limits, Some(&spills), false)?;
             let Some(failed) = attempt.run(&mut spilled, self)? else {
                 *f = spilled;
                 return Ok(());

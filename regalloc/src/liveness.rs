@@ -125,14 +125,16 @@ impl Liveness {
         out
     }
 
+    /// Live ranges of all registers of `f`, with `parts` those of single dwords, too.
     pub fn compute(
         f: &Function,
         target: &Target,
         numbering: &Numbering,
         wave: &Graph,
         thread: &Graph,
+        parts: bool,
     ) -> Result<Self> {
-        let mut scan = Scan::new(f.vregs.len());
+        let mut scan = Scan::new(f.vregs.len(), parts);
         scan.code(f, target, numbering)?;
         scan.edges(f, numbering, wave, thread)?;
         scan.finish(f, numbering, wave, thread)
@@ -170,11 +172,14 @@ struct Scan {
     fixed: Vec<(RegFile, u16, Range)>,
     reserved: Vec<(RegFile, u16)>,
     binding: Vec<(u32, u32)>,
+    /// Whether dwords of tuples live on their own.
+    by_dword: bool,
 }
 
 impl Scan {
-    fn new(vregs: usize) -> Self {
+    fn new(vregs: usize, by_dword: bool) -> Self {
         Self {
+            by_dword,
             defs: vec![Def { block: NONE, position: 0, end: 0, dwords: 0 }; vregs],
             uses: Vec::with_capacity(vregs / 2),
             pieces: Vec::new(),
@@ -199,7 +204,11 @@ impl Scan {
     /// Notes that dwords of `v` are read in `block` up to `end`.
     fn read(&mut self, v: VReg, block: u32, end: u32, dwords: u32) {
         match self.defs.get_mut(v.as_u32() as usize) {
-            Some(def) if def.block == block && end > def.position && dwords & def.dwords == def.dwords => {
+            Some(def)
+                if def.block == block
+                    && end > def.position
+                    && (!self.by_dword || dwords & def.dwords == def.dwords) =>
+            {
                 def.end = def.end.max(end);
             }
             _ => self.uses.push((v, Use { block, end, dwords })),
@@ -406,7 +415,7 @@ impl Scan {
             }
             let dwords = f.vregs[v].dwords;
             let full = def.dwords;
-            if dwords == 1 || uses.iter().all(|u| u.dwords & full == full) {
+            if !self.by_dword || dwords == 1 || uses.iter().all(|u| u.dwords & full == full) {
                 continue;
             }
             let whole = walk.out.clone();

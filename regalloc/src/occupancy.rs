@@ -6,6 +6,7 @@
 //! giving it back cost O(log n).
 
 use crate::liveness::Range;
+use crate::sweep::Entry;
 
 const FANOUT_LOG2: u32 = 3;
 const FANOUT: u32 = 1 << FANOUT_LOG2;
@@ -27,6 +28,42 @@ impl Mask {
             let from = 64 * word as u32;
             below(end, from) & !below(first, from)
         }))
+    }
+
+    /// The words of a run of less than 64 registers with its bits; a second one where it goes beyond the first.
+    #[inline]
+    fn words(first: u16, count: u8) -> [(usize, u64); 2] {
+        let bits = (1u64 << (count & 63)) - 1;
+        let (word, shift) = (usize::from(first >> 6), u32::from(first & 63));
+        [(word, bits << shift), (word + 1, bits >> 1 >> (63 - shift))]
+    }
+
+    /// Adds registers `first..first + count`, less than 64.
+    #[inline]
+    pub fn insert_run(&mut self, first: u16, count: u8) {
+        let [(low, bits), (high, more)] = Self::words(first, count);
+        if let Some(word) = self.0.get_mut(low) {
+            *word |= bits;
+        }
+        if more != 0
+            && let Some(word) = self.0.get_mut(high)
+        {
+            *word |= more;
+        }
+    }
+
+    /// Takes registers `first..first + count` away, less than 64.
+    #[inline]
+    pub fn remove_run(&mut self, first: u16, count: u8) {
+        let [(low, bits), (high, more)] = Self::words(first, count);
+        if let Some(word) = self.0.get_mut(low) {
+            *word &= !bits;
+        }
+        if more != 0
+            && let Some(word) = self.0.get_mut(high)
+        {
+            *word &= !more;
+        }
     }
 
     pub fn insert(&mut self, n: u16) {
@@ -115,6 +152,8 @@ struct Node {
 pub(crate) struct Occupancy {
     leaves: Vec<Mask>,
     levels: Vec<Vec<Node>>,
+    /// What a sweep bound. The tree may lack some of it.
+    noted: Vec<Entry>,
 }
 
 impl Occupancy {
@@ -134,6 +173,19 @@ impl Occupancy {
             n = n.div_ceil(FANOUT);
         }
         self.levels.truncate(level);
+        self.noted.clear();
+    }
+
+    /// Notes what a sweep bound. It counts once the tree is complete ([`Self::settle`]).
+    pub fn note(&mut self, entries: Vec<Entry>) {
+        self.noted = entries;
+    }
+
+    /// Takes what was noted and is not in the tree.
+    pub fn settle(&mut self) {
+        for entry in std::mem::take(&mut self.noted).into_iter().filter(|entry| !entry.in_tree) {
+            self.take(entry.range, &Mask::run(entry.first, entry.count.into()));
+        }
     }
 
     /// Registers taken somewhere in `range`.

@@ -9,6 +9,7 @@
 use crate::access::{VCC, file_index};
 use crate::liveness::{Kind, Liveness, Range};
 use crate::occupancy::{Mask, Occupancy};
+use crate::sweep::Sweep;
 use crate::webs::{Affinity, WebRanges, WebView, Webs, runs};
 use mir::machine::{Function, PReg, RegFile, VReg, VRegFlags};
 
@@ -18,6 +19,8 @@ pub(crate) struct Item {
     pub root: VReg,
     pub start: u32,
     pub width: u8,
+    /// One past the last position.
+    pub end: u32,
     /// Positions in which it is alive.
     pub length: u32,
     /// Whether VCC suits: all members are lane masks.
@@ -116,6 +119,10 @@ pub(crate) fn pack(
     positions: u32,
     at: &mut [u16],
 ) -> Packing {
+    for item in items {
+        at[item.root.as_u32() as usize] = UNBOUND;
+    }
+    let mut out = Packing::default();
     occupancy.reset(positions);
     let mut fixed = file.fixed.iter().peekable();
     while let Some(&(reg, range)) = fixed.next() {
@@ -127,12 +134,8 @@ pub(crate) fn pack(
         occupancy.take(range, &regs);
     }
     for item in items {
-        at[item.root.as_u32() as usize] = UNBOUND;
-    }
-    let mut out = Packing::default();
-    for item in items {
         let view = webs.view(f, live, item.root);
-        let candidates = candidates(&view, &file.allowed, occupancy);
+        let candidates = candidates(&view, &file.allowed, |range| occupancy.taken(range));
         match choose(item, &candidates, hints, at) {
             Some(reg) => {
                 at[item.root.as_u32() as usize] = reg;
@@ -141,6 +144,53 @@ pub(crate) fn pack(
             None => out.failed.push(item.root),
         }
     }
+    out.high = high(f, items, at);
+    out
+}
+
+/// The same in one sweep for `items` in the order of the code, whose blocks start at `blocks`, the end of the code being the last. A web that lives
+/// in one block alone takes all its registers from its first position to its last. `occupancy` is to be settled before it is asked.
+pub(crate) fn sweep(
+    f: &Function,
+    live: &Liveness,
+    webs: &Webs,
+    items: &[Item],
+    file: &File,
+    hints: &Hints,
+    occupancy: &mut Occupancy,
+    blocks: &[u32],
+    at: &mut [u16],
+) -> Packing {
+    for item in items {
+        at[item.root.as_u32() as usize] = UNBOUND;
+    }
+    let mut out = Packing::default();
+    let mut sweep = Sweep::new(occupancy, blocks.last().copied().unwrap_or(0));
+    for &(reg, range) in &file.fixed {
+        sweep.take(range, reg, 1);
+    }
+    let mut ends = blocks.iter().copied().peekable();
+    for item in items {
+        sweep.advance(item.start);
+        while ends.next_if(|&end| end <= item.start).is_some() {}
+        let view = webs.view(f, live, item.root);
+        let range = Range { start: item.start, end: item.end };
+        let local = ends.peek().is_some_and(|&end| item.end <= end);
+        let candidates = match local {
+            true => aligned_runs(&view, file.allowed.and_not(&sweep.taken(range))),
+            false => candidates(&view, &file.allowed, |range| sweep.taken(range)),
+        };
+        let Some(reg) = choose(item, &candidates, hints, at) else {
+            out.failed.push(item.root);
+            break;
+        };
+        at[item.root.as_u32() as usize] = reg;
+        match local {
+            true => sweep.take(range, reg, view.width),
+            false => each_piece(&view, |range, first, count| sweep.take(range, reg + first, count as u8)),
+        }
+    }
+    sweep.finish();
     out.high = high(f, items, at);
     out
 }
@@ -156,31 +206,40 @@ pub(crate) fn high(f: &Function, items: &[Item], at: &[u16]) -> u16 {
         .unwrap_or(0)
 }
 
-/// First registers at which the web is free.
-pub(crate) fn candidates(view: &WebView<'_>, allowed: &Mask, occupancy: &Occupancy) -> Mask {
+/// First registers at which the web is free, where `taken` says which registers others hold in a range.
+pub(crate) fn candidates(view: &WebView<'_>, allowed: &Mask, taken: impl Fn(Range) -> Mask) -> Mask {
     let mut out = match &view.ranges {
         WebRanges::Single(ranges) => {
             let mut free = *allowed;
             for &range in *ranges {
-                free = free.and_not(&occupancy.taken(range));
+                free = free.and_not(&taken(range));
             }
             free.runs(view.width)
         }
         WebRanges::Lists([list]) => {
             let mut free = *allowed;
             for range in runs(list) {
-                free = free.and_not(&occupancy.taken(range));
+                free = free.and_not(&taken(range));
             }
             free.runs(view.width)
         }
         WebRanges::Lists(lists) => {
             let mut out = allowed.runs(view.width);
+            let (mut last, mut busy) = (Range::default(), Mask::default());
             for (d, list) in lists.iter().enumerate() {
-                let mut taken = Mask::default();
-                for range in runs(list) {
-                    taken = taken.or(&occupancy.taken(range));
+                match list.as_slice() {
+                    // Neighbours are often alive at the same time.
+                    [only] if Range { start: only.start, end: only.end } == last => {}
+                    [only] => {
+                        last = Range { start: only.start, end: only.end };
+                        busy = taken(last);
+                    }
+                    _ => {
+                        last = Range::default();
+                        busy = runs(list).fold(Mask::default(), |busy, range| busy.or(&taken(range)));
+                    }
                 }
-                out = out.and_not(&taken.down(d as u32));
+                out = out.and_not(&busy.down(d as u32));
             }
             out
         }
@@ -189,6 +248,12 @@ pub(crate) fn candidates(view: &WebView<'_>, allowed: &Mask, occupancy: &Occupan
         out = out.and(&aligned(view.align, view.phase));
     }
     out
+}
+
+/// First registers of a web if those of `free` are free for all its dwords.
+fn aligned_runs(view: &WebView<'_>, free: Mask) -> Mask {
+    let runs = free.runs(view.width);
+    if view.align > 1 { runs.and(&aligned(view.align, view.phase)) } else { runs }
 }
 
 /// Registers that are `phase` modulo `align` (a power of two up to 4).
@@ -277,9 +342,9 @@ pub(crate) fn items(f: &Function, live: &Liveness, webs: &mut Webs, positions: u
     }
     for root in roots {
         let view = webs.view(f, live, root);
-        let Some((start, length)) = view.extent() else { continue };
+        let Some((start, end, length)) = view.extent() else { continue };
         let mask = mask[root.as_u32() as usize] && view.width == 2;
-        let item = Item { root, start, width: view.width, length, mask };
+        let item = Item { root, start, end, width: view.width, length, mask };
         match Kind::of(f, root) {
             Kind::Sgpr => out.sgprs.push(item),
             Kind::Vgpr => out.vgprs.push(item),

@@ -60,7 +60,7 @@ impl Repair<'_> {
         while let Some(n) = open.pop() {
             let item = &self.items[n as usize];
             let view = self.webs.view(self.f, self.live, item.root);
-            let free = candidates(&view, &self.file.allowed, occupancy);
+            let free = candidates(&view, &self.file.allowed, |range| occupancy.taken(range));
             let reg = match choose(item, &free, self.hints, at) {
                 Some(reg) => reg,
                 None => {

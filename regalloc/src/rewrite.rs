@@ -18,10 +18,12 @@ use mir::isa::{Implicit, Opcode, OperandAccess};
 use mir::machine::{Function, Inst, ModFlags, Operand, PReg, Reg, RegFile, RegOperand, VReg, VRegFlags};
 use mir::target::Target;
 use mir::{Diagnostic, Result};
+use std::cell::RefCell;
 
 /// A file after packing, for finding registers that are free at a point.
 pub(crate) struct Bound<'a> {
-    pub occupancy: &'a Occupancy,
+    /// What is taken when; completed where somebody asks.
+    pub occupancy: RefCell<&'a mut Occupancy>,
     pub allowed: Mask,
 }
 
@@ -393,12 +395,17 @@ impl Rewriter<'_> {
 
     /// Registers that nobody holds in `range`.
     fn scratch(&self, range: Range, m0: bool) -> Scratch {
-        let free = |bound: &Bound<'_>| bound.allowed.and_not(&bound.occupancy.taken(range)).first();
+        let free = |bound: &Bound<'_>| {
+            let mut occupancy = bound.occupancy.borrow_mut();
+            occupancy.settle();
+            bound.allowed.and_not(&occupancy.taken(range)).first()
+        };
         let sgpr = free(&self.sgprs).filter(|&n| n < VCC).map(PReg::sgpr);
         let swap = Opcode::V_SWAP_B32.info().code(self.target.generation()).is_some();
         // Where there is another way, the function gets no larger for a register.
-        let within =
-            |n: &u16| self.vgprs.occupancy.ever_taken().and_not(&Mask::run(0, *n)) != Mask::default();
+        let within = |n: &u16| {
+            self.vgprs.occupancy.borrow().ever_taken().and_not(&Mask::run(0, *n)) != Mask::default()
+        };
         Scratch {
             sgpr: sgpr.or(m0.then_some(PReg::M0)),
             vgpr: free(&self.vgprs).filter(|n| !swap || within(n)).map(PReg::vgpr),

@@ -22,6 +22,8 @@ pub(crate) struct Round<'a> {
     hints: &'a Hints,
     /// The webs by what they compete for.
     items: PerKind,
+    /// Whether one sweep is tried first.
+    quick: bool,
 }
 
 impl<'a> Round<'a> {
@@ -32,9 +34,10 @@ impl<'a> Round<'a> {
         numbering: &'a Numbering,
         webs: &'a mut Webs,
         hints: &'a Hints,
+        quick: bool,
     ) -> Self {
         let items = pack::items(f, live, webs, numbering.len());
-        Self { f, live, numbering, webs, hints, items }
+        Self { f, live, numbering, webs, hints, items, quick }
     }
 
     /// Packs the webs of `kind`, trying orders until all find a place, then moving what is in the way.
@@ -59,8 +62,12 @@ impl<'a> Round<'a> {
             if order == 1 {
                 items.to_mut().sort_unstable_by_key(|i| (std::cmp::Reverse(i.width), i.start, i.root));
             }
-            packed =
-                pack::pack(self.f, self.live, self.webs, &items, file, self.hints, occupancy, positions, at);
+            packed = if self.quick && order == 0 {
+                let blocks = &self.numbering.start;
+                pack::sweep(self.f, self.live, self.webs, &items, file, self.hints, occupancy, blocks, at)
+            } else {
+                pack::pack(self.f, self.live, self.webs, &items, file, self.hints, occupancy, positions, at)
+            };
             if packed.failed.is_empty() {
                 return packed;
             }

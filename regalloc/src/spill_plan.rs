@@ -47,7 +47,7 @@ impl SpillPlan {
         let thread = Graph::new(f, &numbering, RegFile::Vgpr);
         let live = match known {
             Some(live) => live,
-            None => Rc::new(Liveness::compute(f, target, &numbering, &wave, &thread)?),
+            None => Rc::new(Liveness::compute(f, target, &numbering, &wave, &thread, true)?),
         };
         let values = |kind: Kind| {
             let mut pressure = Pressure::new(numbering.len());

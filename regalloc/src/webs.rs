@@ -64,15 +64,21 @@ pub(crate) struct WebView<'a> {
 }
 
 impl WebView<'_> {
-    /// The first position in which the web is alive, and the sum of its ranges; `None` where it never is.
-    pub fn extent(&self) -> Option<(u32, u32)> {
+    /// The first position in which the web is alive, one past the last, and the sum of its ranges; `None` where it never is.
+    pub fn extent(&self) -> Option<(u32, u32, u32)> {
         match &self.ranges {
             WebRanges::Single(ranges) => {
-                Some((ranges.first()?.start, ranges.iter().map(|r| r.end - r.start).sum()))
+                let length = ranges.iter().map(|r| r.end - r.start).sum();
+                Some((ranges.first()?.start, ranges.last()?.end, length))
             }
             WebRanges::Lists(lists) => {
-                let start = lists.iter().filter_map(|list| list.first()).map(|piece| piece.start).min()?;
-                Some((start, lists.iter().flatten().map(|piece| piece.end - piece.start).sum()))
+                let (mut start, mut end, mut length) = (u32::MAX, 0, 0);
+                for list in *lists {
+                    let ([first, ..], [.., last]) = (list.as_slice(), list.as_slice()) else { continue };
+                    (start, end) = (start.min(first.start), end.max(last.end));
+                    length += list.iter().map(|piece| piece.end - piece.start).sum::<u32>();
+                }
+                (end > 0).then_some((start, end, length))
             }
         }
     }
