@@ -106,6 +106,12 @@ fn only_copy(inst: &Inst, wave: WaveSize) -> Option<Inst> {
 /// Removes writes of EXEC that nothing depends on.
 fn remove_dead_writes(f: &mut Function) {
     let wave = f.wave;
+    let may_go = |inst: &Inst| only_sets_exec(inst, wave) || only_copy(inst, wave).is_some();
+    let concerned: Vec<usize> =
+        (0..f.layout.len()).filter(|&i| f.blocks[f.layout[i]].insts.iter().any(may_go)).collect();
+    if concerned.is_empty() {
+        return;
+    }
     let mut effect: SecondaryMap<Block, First> = SecondaryMap::with_default(First::Neither);
     for &block in &f.layout {
         let data = &f.blocks[block];
@@ -144,12 +150,8 @@ fn remove_dead_writes(f: &mut Function) {
             break;
         }
     }
-    for i in 0..f.layout.len() {
+    for i in concerned {
         let block = f.layout[i];
-        let may_go = |inst: &Inst| only_sets_exec(inst, wave) || only_copy(inst, wave).is_some();
-        if !f.blocks[block].insts.iter().any(may_go) {
-            continue;
-        }
         let mut is_live = live_out(f, &live, block);
         let insts = &mut f.blocks[block].insts;
         let mut keep = vec![true; insts.len()];

@@ -37,7 +37,7 @@ mod loops;
 use crate::SPARE;
 use cranelift_entity::SecondaryMap;
 use mir::analysis::{Csr, Order};
-use mir::isa::{Access, Events, Opcode};
+use mir::isa::{Access, Events, Opcode, Unit};
 use mir::machine::{AsmSite, Block, Condition, Function, Inst, PReg, Terminator};
 use mir::target::{Counter, EventKind, Features, Target, WaitCounts, WaitModel};
 use std::collections::BinaryHeap;
@@ -375,6 +375,11 @@ fn visit(
         };
     for (index, inst) in data.insts.iter().enumerate() {
         mir::interrupt::checkpoint();
+        // Most of the time nothing is in flight, or events of one kind.
+        let pending = if tracker.touched.is_empty() { 0 } else { tracker.pending };
+        if pending == 0 && required == max && only_computes(inst) {
+            continue;
+        }
         if let Some(counts) = model.waited_for(inst) {
             for (required, count) in required.iter_mut().zip(counts.by_counter()) {
                 *required = (*required).min(count.into());
@@ -392,8 +397,6 @@ fn visit(
         } else if inst.op == Opcode::S_SETPC_B64 {
             required = stricter(required, between_functions(max));
         }
-        // Most of the time nothing is in flight, or events of one kind.
-        let pending = if tracker.touched.is_empty() { 0 } else { tracker.pending };
         if pending != 0 {
             inst.for_each_access(|access| {
                 let mut kinds = pending;
@@ -440,6 +443,13 @@ fn visit(
     required = stricter(required, at_end.unwrap_or(max));
     flush(tracker, data.insts.len(), &mut required, needed);
     plan
+}
+
+/// Whether `inst` has a result of the scalar or the vector unit and is nothing besides: neither counted nor a wait, and nothing is to be over before it.
+#[inline]
+fn only_computes(inst: &Inst) -> bool {
+    let facts = inst.facts();
+    matches!(facts.unit, Unit::Valu | Unit::Salu) && facts.def_count > 0
 }
 
 /// What both waits together wait for.

@@ -551,8 +551,7 @@ fn run(seed: u64, allocator: &mut Allocator) {
     target.features.set(Features::WAVEFRONTSIZE32, before.wave == WaveSize::W32);
     let max_vgprs = [None, Some(24), Some(64)][random.usize(..3)];
     let options = Options { verify: true, max_vgprs, ..Options::default() };
-    let options =
-        Options { regalloc2: random.usize(..2) == 0, quick: random.usize(..2) == 0, ..options };
+    let options = Options { regalloc2: random.usize(..2) == 0, quick: random.usize(..2) == 0, ..options };
     let after = match allocator.allocated(before.clone(), &target, &options) {
         Ok(after) => after,
         Err(error) => panic!("seed {seed}, {shape:?}, {target}: {error}"),

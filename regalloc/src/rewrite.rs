@@ -134,13 +134,26 @@ impl Rewriter<'_> {
                 event(&out, Event::End(RegFile::Vgpr));
                 tail_start = out.len() as u32;
             }
-            let Some(inst) = rest.next() else { break };
+            let Some(inst) = rest.as_mut_slice().first_mut() else { break };
+            let is_copy = inst.op.is_copy();
             if inst.op == Opcode::IMPLICIT_DEF {
                 event(&out, Event::Undefined(k as u32));
+                rest.next();
                 continue;
             }
-            let is_copy = inst.op.is_copy();
-            self.inst(f, self.numbering.inst(i, k), inst, rest.as_slice(), &mut out)?;
+            if !is_copy && inst.operands.len() <= inst.kept_operands() {
+                // Nothing is tied, so each operand is replaced for itself.
+                for operand in &mut inst.operands {
+                    if let Operand::Reg(reg) = operand
+                        && let Reg::Virtual(v) = reg.reg
+                    {
+                        (reg.reg, reg.sub) = (self.at(f, v, u16::from(reg.sub))?.into(), 0);
+                    }
+                }
+                out.extend(rest.next());
+            } else if let Some(inst) = rest.next() {
+                self.inst(f, self.numbering.inst(i, k), &inst, rest.as_slice(), &mut out)?;
+            }
             if is_copy {
                 event(&out, Event::Copy(k as u32));
             } else if self.traced {
@@ -244,37 +257,27 @@ impl Rewriter<'_> {
         sequence(&moves, || self.scratch(range, true), loc, out)
     }
 
-    /// The instruction `inst` at `position`, in front of `rest` of its block.
+    /// A copy or an instruction with tied operands, `inst`, at `position`, in front of `rest` of its block.
     fn inst(
         &self,
         f: &Function,
         position: u32,
-        mut inst: Inst,
+        inst: &Inst,
         rest: &[Inst],
         out: &mut Vec<Inst>,
     ) -> Result<()> {
         if inst.op.is_copy() {
-            let moves = self.copy(f, &inst)?;
+            let moves = self.copy(f, inst)?;
             let range = Range { start: position, end: position + 2 };
             let before = out.len();
-            sequence(&moves, || self.scratch(range, m0_free(&inst, rest)), inst.loc, out)?;
-            mark_lanes(&inst, &mut out[before..]);
+            sequence(&moves, || self.scratch(range, m0_free(inst, rest)), inst.loc, out)?;
+            mark_lanes(inst, &mut out[before..]);
             return Ok(());
         }
         let kept = inst.kept_operands();
-        if inst.operands.len() <= kept {
-            // Nothing is tied, so each operand is replaced for itself.
-            for operand in &mut inst.operands {
-                if let Operand::Reg(reg) = operand {
-                    *reg = self.operand(f, reg)?;
-                }
-            }
-            out.push(inst);
-            return Ok(());
-        }
         let mut new = inst.clone();
         let mut tied = Vec::new();
-        for (n, operand) in access::registers(&inst) {
+        for (n, operand) in access::registers(inst) {
             let physical = self.operand(f, operand)?;
             if let OperandAccess::Tied { def } = inst.operand_access(n) {
                 match inst.operands.get(def) {
@@ -291,7 +294,7 @@ impl Rewriter<'_> {
                     None => {}
                 }
             } else {
-                new.operands[n] = Operand::Reg(self.source(f, &inst, n, physical)?);
+                new.operands[n] = Operand::Reg(self.source(f, inst, n, physical)?);
             }
         }
         for (n, operand) in inst.operands.iter().enumerate().skip(kept) {
@@ -307,8 +310,8 @@ impl Rewriter<'_> {
         if !tied.is_empty() {
             let range = Range { start: position.saturating_sub(1), end: position + 2 };
             let before = out.len();
-            sequence(&tied, || self.scratch(range, m0_free(&inst, rest)), inst.loc, out)?;
-            mark_lanes(&inst, &mut out[before..]);
+            sequence(&tied, || self.scratch(range, m0_free(inst, rest)), inst.loc, out)?;
+            mark_lanes(inst, &mut out[before..]);
         }
         out.push(new);
         Ok(())

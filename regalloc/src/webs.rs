@@ -359,6 +359,11 @@ impl Webs {
         if same_shape {
             let (la, lb) = (&mut web_a.lists[0], &mut web_b.lists[0]);
             merge(la, lb);
+        } else if low == 0 && high == i32::from(web_a.width) {
+            lay(&mut web_a, web_b, delta, -delta);
+        } else if low == delta && high - low == i32::from(web_b.width) {
+            lay(&mut web_b, web_a, -low, low);
+            web_a = web_b;
         } else {
             expand(&mut web_a);
             expand(&mut web_b);
@@ -426,6 +431,21 @@ fn expand(web: &mut Merged) {
     if web.lists.len() == 1 && web.width > 1 {
         let one = web.lists[0].clone();
         web.lists.resize(usize::from(web.width), one);
+    }
+}
+
+/// Adds the pieces of `inner` to dwords of `outer` from `at` on; `rebase` is added to the number that dword 0 of its pieces has.
+fn lay(outer: &mut Merged, mut inner: Merged, at: i32, rebase: i32) {
+    expand(outer);
+    for piece in inner.lists.iter_mut().flatten() {
+        piece.base += rebase;
+    }
+    for (d, into) in outer.lists.iter_mut().skip(at as usize).take(usize::from(inner.width)).enumerate() {
+        match inner.lists.as_mut_slice() {
+            [list] if inner.width > 1 => merge(into, &mut list.clone()),
+            [list] => merge(into, list),
+            lists => merge(into, &mut lists[d]),
+        }
     }
 }
 

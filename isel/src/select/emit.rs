@@ -333,7 +333,11 @@ impl<'a> Selector<'a> {
     }
 
     /// Moves the code of the IR instruction to that of the block.
+    #[inline]
     pub(super) fn flush(&mut self) {
+        if self.cur.is_empty() {
+            return;
+        }
         self.move_what_is_made_here();
         // Most make one machine instruction, and many none.
         while let Some(inst) = self.cur.pop() {
