@@ -154,17 +154,20 @@ impl<'a> Attempt<'a> {
         at: &mut [u16],
     ) -> Result<Result<u16, (RegFile, Vec<VReg>)>, Failure> {
         let mut most = PerFile::default();
-        for file in FILES {
-            most[file] = round.pressure(kind_of(file), &self.files[file]);
-        }
-        let crowded = |&file: &RegFile| most[file] > available(kind_of(file), &self.files[file]);
-        if let Some(file) = FILES.into_iter().find(crowded) {
-            return Err(Failure { file, short: 0 });
-        }
         // More waves in one file are worth nothing if the other does not hold them.
         let lanes = self.lanes();
         let mut waves = Waves { target: self.target, kind: Kind::Vgpr, apart: lanes, bound: u32::MAX };
-        waves.bound = waves.fit(most.vgpr as u16);
+        // What finds no place quickly is tried in full, so nobody asks beforehand.
+        if !self.quick {
+            for file in FILES {
+                most[file] = round.pressure(kind_of(file), &self.files[file]);
+            }
+            let crowded = |&file: &RegFile| most[file] > available(kind_of(file), &self.files[file]);
+            if let Some(file) = FILES.into_iter().find(crowded) {
+                return Err(Failure { file, short: 0 });
+            }
+            waves.bound = waves.fit(most.vgpr as u16);
+        }
         let mut high = 0;
         for file in FILES {
             let (kind, registers) = (kind_of(file), &self.files[file]);

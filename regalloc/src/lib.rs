@@ -14,7 +14,7 @@
 //!    wave graph, other VGPRs on the thread graph. Ranges are sets of positions, so that interference is
 //!    exact for both.
 //! 3. [`webs`] and [`join`]: join what moves connect, with the advice of regalloc2 ([`units`]).
-//! 4. [`pack`] and [`repair`]: bind webs to registers.
+//! 4. [`pack`] and [`repair`]: bind webs to registers; quick ([`Options::quick`]), [`sweep`] does it, with live ranges that are coarser.
 //! 5. Where that is not possible, [`spill_plan`], [`spill`] and [`reload`]: bring pressure under a budget,
 //!    then once more from 1.
 //! 6. [`rewrite`] and [`moves`]: physical operands, and the moves that remain.
@@ -91,7 +91,7 @@ pub struct Options {
     pub min_waves: Option<u32>,
     /// Ask regalloc2 which of the values belong together that cannot all share registers.
     pub regalloc2: bool,
-    /// Try first what takes less time and more registers: see [`sweep`].
+    /// Try first what takes less time and more registers: coarser live ranges, bound in one sweep over the code.
     pub quick: bool,
 }
 

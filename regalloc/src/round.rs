@@ -22,7 +22,7 @@ pub(crate) struct Round<'a> {
     hints: &'a Hints,
     /// The webs by what they compete for.
     items: PerKind,
-    /// Whether one sweep is tried first.
+    /// Whether one sweep is all.
     quick: bool,
 }
 
@@ -41,7 +41,7 @@ impl<'a> Round<'a> {
     }
 
     /// Packs the webs of `kind`, trying orders until all find a place, then moving what is in the way.
-    /// `most` dwords are alive at once.
+    /// `most` dwords are alive at once. Quick, there is one try in the order of the code.
     pub fn pack(
         &mut self,
         kind: Kind,
@@ -54,6 +54,12 @@ impl<'a> Round<'a> {
         if items.is_empty() && kind == Kind::WholeWave {
             return Packing::default();
         }
+        if self.quick {
+            let blocks = &self.numbering.start;
+            return pack::sweep(
+                self.f, self.live, self.webs, &items, file, self.hints, occupancy, blocks, at,
+            );
+        }
         let positions = self.numbering.len();
         let mut packed = Packing::default();
         // Where aligned tuples are crowded, they need their room first.
@@ -62,12 +68,8 @@ impl<'a> Round<'a> {
             if order == 1 {
                 items.to_mut().sort_unstable_by_key(|i| (std::cmp::Reverse(i.width), i.start, i.root));
             }
-            packed = if self.quick && order == 0 {
-                let blocks = &self.numbering.start;
-                pack::sweep(self.f, self.live, self.webs, &items, file, self.hints, occupancy, blocks, at)
-            } else {
-                pack::pack(self.f, self.live, self.webs, &items, file, self.hints, occupancy, positions, at)
-            };
+            packed =
+                pack::pack(self.f, self.live, self.webs, &items, file, self.hints, occupancy, positions, at);
             if packed.failed.is_empty() {
                 return packed;
             }

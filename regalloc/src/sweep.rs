@@ -19,8 +19,11 @@ use crate::occupancy::{Mask, Occupancy};
 /// Positions of a range beyond which the tree is asked what starts inside.
 const SHORT: u32 = 64;
 
-/// No entry.
-const NONE: u32 = u32::MAX;
+/// No entry: the first one is none.
+const NONE: u32 = 0;
+/// The first entry.
+const NO_ENTRY: Entry =
+    Entry { range: Range { start: 0, end: 0 }, next: NONE, first: 0, count: 0, in_tree: true };
 
 /// A run of registers, taken in `range`; the next one of its list.
 #[derive(Clone, Copy)]
@@ -59,6 +62,8 @@ impl<'a> Sweep<'a> {
     /// A sweep that has come nowhere, over `positions` positions of which nothing is taken.
     pub fn new(occupancy: &'a mut Occupancy, positions: u32) -> Self {
         occupancy.reset(positions);
+        let mut entries = Vec::with_capacity(positions as usize / 2 + 1);
+        entries.push(NO_ENTRY);
         let lists = vec![Lists { ends: NONE, starts: NONE }; positions as usize + 1];
         Self {
             occupancy,
@@ -66,7 +71,7 @@ impl<'a> Sweep<'a> {
             now: Mask::default(),
             until: [0; 256],
             lists,
-            entries: Vec::with_capacity(positions as usize / 2),
+            entries,
             starting: vec![0; positions as usize / 64 + 1],
         }
     }
@@ -80,12 +85,14 @@ impl<'a> Sweep<'a> {
                 continue;
             }
             let mut n = lists.ends;
-            while let Some(entry) = self.entries.get(n as usize) {
+            while n != NONE {
+                let entry = &self.entries[n as usize];
                 self.now.remove_run(entry.first, entry.count);
                 n = entry.next;
             }
             let mut n = lists.starts;
-            while let Some(&entry) = self.entries.get(n as usize) {
+            while n != NONE {
+                let entry = self.entries[n as usize];
                 self.entries[n as usize].next = self.begin(n, &entry);
                 n = entry.next;
             }
@@ -116,7 +123,8 @@ impl<'a> Sweep<'a> {
         }
         for lists in &self.lists[self.at as usize + 1..=position as usize] {
             let mut n = lists.ends;
-            while let Some(entry) = self.entries.get(n as usize) {
+            while n != NONE {
+                let entry = &self.entries[n as usize];
                 out.remove_run(entry.first, entry.count);
                 n = entry.next;
             }
@@ -143,7 +151,8 @@ impl<'a> Sweep<'a> {
         let mut bits = (self.starting[word] >> shift | high) & below;
         while bits != 0 {
             let mut n = self.lists[(from + bits.trailing_zeros()) as usize].starts;
-            while let Some(entry) = self.entries.get(n as usize) {
+            while n != NONE {
+                let entry = &self.entries[n as usize];
                 if entry.range.end > range.start {
                     out.insert_run(entry.first, entry.count);
                 }
