@@ -102,7 +102,7 @@ pub fn raise_on_stack(func: &mut Function, module: &Module) {
     }
 }
 
-/// Aligns stack objects of whole dwords, which takes no more room.
+/// Aligns stack objects of whole dwords. Each takes at most three bytes more, where one of odd size lies in front of it.
 fn align_objects(func: &mut Function) {
     for &block in &func.layout {
         for &inst in &func.blocks[block].insts {

@@ -2,7 +2,7 @@
 //!
 //! Selection makes an address value by value: `a[i]` and `b[i]` extend and shift the same index, each for itself. Of two equal shifts, and of what they shift,
 //! the second one becomes a copy, which allocation joins with the first one where that is still alive. Far apart, a register would be taken for longer than
-//! the instruction costs.
+//! the instruction costs. This is local value numbering of the few operations that such indices are made of; SCC, which they write, is read of none of them yet.
 //!
 //! Cost: a look at each instruction of the block, and a look-up for each shift of a block with two.
 
