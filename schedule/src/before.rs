@@ -11,6 +11,7 @@ use crate::relief;
 use crate::units::{Run, Units};
 use crate::verify;
 use mir::Result;
+use mir::isa::Unit;
 use mir::machine::{Block, BlockData, Function, Inst, Stage};
 use mir::target::Target;
 
@@ -37,14 +38,14 @@ pub fn schedule(f: &mut Function, target: &Target, options: &Options) -> Result<
     let code = Code::read(&relieved, target);
     let other = order(&mut relieved, target, options, &code, &live, less)?;
     // Without a time it spills.
-    if own.is_none_or(|own| other.is_some_and(|other| other < own)) {
+    if own.is_none_or(|own| other.is_some_and(|other| other <= own)) {
         *f = relieved;
     }
     Ok(())
 }
 
 /// Orders blocks of which `most` dwords are alive at a time. Returns how long a wave takes then, in 256ths of cycles, if all of them are executed as often as
-/// their depth in loops says and other waves fill what it waits; nothing where registers do not suffice as it is.
+/// their depth in loops says and other waves have the vector unit while it does without; nothing where registers do not suffice as it is.
 fn order(
     f: &mut Function,
     target: &Target,
@@ -66,7 +67,7 @@ fn order(
     let mut units = Units::default();
     let mut order = Vec::new();
     let mut regions: Vec<std::ops::Range<usize>> = Vec::new();
-    let (mut issue, mut total) = (0u64, 0u64);
+    let (mut vector, mut total) = (0u64, 0u64);
     for place in 0..f.layout.len() {
         let block = f.layout[place];
         let first = code.block(place);
@@ -76,9 +77,9 @@ fn order(
         let weight = 1u64 << (3 * data.loop_depth.min(8));
         let has_late = |k: u32| late(&data.insts[k as usize]);
         if !(data.head_len..data.tail_start).any(has_late) {
-            let sum: u64 = data.insts.iter().map(|inst| u64::from(latency::issue(inst, target))).sum();
-            issue += weight * sum;
-            total += weight * sum;
+            let times = Times::of(&data.insts, target);
+            vector += weight * times.vector;
+            total += weight * times.total;
             continue;
         }
         pass.regions.enter(f, block, live, first);
@@ -89,7 +90,7 @@ fn order(
         for region in regions.iter().rev() {
             pass.region(f, data, first, &runs[region.clone()], &mut order);
         }
-        issue += weight * pass.times.issue;
+        vector += weight * pass.times.vector;
         total += weight * pass.times.total;
         if order.windows(2).any(|pair| pair[0] > pair[1]) {
             apply(f, block, &mut order, target, options.verify)?;
@@ -99,17 +100,32 @@ fn order(
         return Ok(None);
     }
     let waves = u64::from(budget::waves(f, target, options, most));
-    let waited = total.saturating_sub(issue).saturating_mul(256) / waves;
-    Ok(Some(issue.saturating_mul(256).saturating_add(waited)))
+    let rest = total.saturating_sub(vector).saturating_mul(256) / waves;
+    Ok(Some(vector.saturating_mul(256).saturating_add(rest)))
 }
 
 /// Cycles of a block.
 #[derive(Clone, Copy, Debug, Default)]
 struct Times {
-    /// In which something is issued.
-    issue: u64,
-    /// With those in which nothing can be.
+    /// In which the vector unit is busy.
+    vector: u64,
+    /// With those in which others are, or nothing can be.
     total: u64,
+}
+
+impl Times {
+    /// Those of `insts` if nothing waits.
+    fn of(insts: &[Inst], target: &Target) -> Self {
+        let mut times = Self::default();
+        for inst in insts {
+            let cycles = u64::from(latency::issue(inst, target));
+            times.total += cycles;
+            if matches!(inst.facts().unit, Unit::Valu | Unit::Interp) {
+                times.vector += cycles;
+            }
+        }
+        times
+    }
 }
 
 /// The most dwords that are alive at a time; `note` is told those of each block.
@@ -196,17 +212,17 @@ impl Pass<'_> {
         let (begin, end) = (runs[0].start, runs[runs.len() - 1].end);
         let target = self.regions.target;
         let insts = &data.insts[begin as usize..end as usize];
-        let issue: u64 = insts.iter().map(|inst| u64::from(latency::issue(inst, target))).sum();
-        self.times.issue += issue;
+        let own = Times::of(insts, target);
+        self.times.vector += own.vector;
         if runs.len() < 3 || !insts.iter().any(|inst| latency::waits_for(inst, target)) {
-            self.times.total += issue;
+            self.times.total += own.total;
             for k in (begin..end).rev() {
                 self.regions.profile.step(f, self.regions.code.accesses(first + k));
             }
             return;
         }
         if !self.regions.graph(f, data, first, runs) {
-            self.times.total += issue;
+            self.times.total += own.total;
             return;
         }
         let Regions { code, target, profile, graph, .. } = &mut self.regions;
@@ -230,6 +246,15 @@ mod tests {
     use super::*;
     use mir::isa::Opcode;
     use mir::machine::Operand;
+
+    #[test]
+    fn only_the_vector_unit_is_not_shared() {
+        let target = Target::new(Target::processor_by_name("gfx900").expect("a processor of the table"));
+        let nop = Inst::new(Opcode::S_NOP, [Operand::Imm(0)]);
+        let product = Inst::new(Opcode::V_MUL_LO_U32, [Operand::Imm(0), Operand::Imm(0), Operand::Imm(0)]);
+        let times = Times::of(&[nop, product], &target);
+        assert_eq!((times.vector, times.total), (16, 20));
+    }
 
     #[test]
     fn permutations_are_followed() {

@@ -41,8 +41,7 @@ impl<'a> Selector<'a> {
                     _ => S_ASHR_I64,
                 };
                 let x = self.scalar_src(args[0]);
-                let amount = self.scalar_src(args[1]);
-                let amount = self.sub(&amount, 0, 1);
+                let [amount, _] = self.wide_halves(args[1], true);
                 // A shift by half the width is a move of a half.
                 if amount == Operand::Imm(32) && x.as_imm().is_none() {
                     let [lo, hi] = self.halves(&x);
@@ -142,8 +141,7 @@ impl<'a> Selector<'a> {
             BinaryOp::Mul => self.multiply_wide(value, dst, args, false)?,
             _ => {
                 let x = self.src(args[0]);
-                let amount = self.src(args[1]);
-                let amount = self.sub(&amount, 0, 1);
+                let [amount, _] = self.wide_halves(args[1], false);
                 self.vector_shift64(dst, op, x, amount);
             }
         }

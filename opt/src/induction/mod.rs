@@ -20,7 +20,7 @@
 //! Where a loop ends when its counter has *had* a value, it asks for the counter's next one instead ([`exits`]): else both would be alive at its end, and
 //! one copied to the other's register on the way back.
 //!
-//! Products of the counter that are left, and that differ between lanes, are added up ([`products`]).
+//! Products of the counter that are left, and that differ between lanes, are added up with all that is linear about them ([`products`]).
 //!
 //! Source of the idea: loop strength reduction, A. Aho et al., "Compilers", section 9.1. Cost: linear.
 

@@ -192,6 +192,9 @@ impl Legalizer<'_> {
             };
         }
         let index = self.vector_index(index)?;
+        if let Some(element) = self.extract_shifted(&parts, scalar, index, constant) {
+            return Ok(element);
+        }
         if constant || lanes <= MAX_COMPARED {
             // Constants are operands of the selections; in a tuple they would take registers first. Few elements cost least so, and an insertion at the same
             // index asks the same.
@@ -263,6 +266,76 @@ impl Legalizer<'_> {
             chosen = self.b.select(hit, element, chosen);
         }
         Some(chosen)
+    }
+
+    /// Element `index` out of `parts`, several of which fill a dword: what lies in memory so is still whole in registers, and a shift by the element's first
+    /// bit takes the place of a choice between all. Dwords beyond 64 bits are chosen first; constants beyond that would take registers. Nothing where a
+    /// choice of two does.
+    fn extract_shifted(
+        &mut self,
+        parts: &[Value],
+        scalar: Scalar,
+        index: Value,
+        constant: bool,
+    ) -> Option<Parts> {
+        let bits = scalar.bits();
+        let total = bits * parts.len() as u32;
+        let undefined =
+            |&&part: &&Value| matches!(self.b.func.as_const(part), Some(Const::Undef | Const::Poison));
+        let defined = parts.len() - parts.iter().filter(undefined).count();
+        if !matches!(bits, 8 | 16) || defined <= 2 || constant && total > 64 {
+            return None;
+        }
+        let words = self.split_dwords(parts, scalar);
+        // Bytes that have to be put together first are chosen for less.
+        let is_put_together = |&word: &Value| {
+            let inst = self.b.func.def_inst(word).map(|inst| &self.b.func.insts[inst].kind);
+            matches!(inst, Some(InstKind::Binary { op: BinaryOp::Or, .. }))
+        };
+        if bits == 8 && words.iter().any(is_put_together) {
+            return None;
+        }
+        let shifted = match words[..] {
+            [word] => {
+                let bit = self.b.shl_imm(index, bits.trailing_zeros());
+                self.b.binary(BinaryOp::LShr, word, bit)
+            }
+            [low, high] => {
+                let whole = self.b.join64(low, high);
+                let bit = self.b.shl_imm(index, bits.trailing_zeros());
+                let bit = self.b.zext_or_trunc(bit, Type::I64);
+                let shifted = self.b.binary(BinaryOp::LShr, whole, bit);
+                self.b.cast(CastOp::Trunc, shifted, Type::I32)
+            }
+            _ => {
+                let each = 32 / bits;
+                let at = self.b.lshr_imm(index, each.trailing_zeros());
+                let within = self.b.and_imm(index, u64::from(each - 1));
+                let word = self.choose_word(&words, at);
+                let bit = self.b.shl_imm(within, bits.trailing_zeros());
+                self.b.binary(BinaryOp::LShr, word, bit)
+            }
+        };
+        let mut element = Parts::new();
+        self.join_dwords(&[shifted], 0, scalar, &mut element);
+        Some(element)
+    }
+
+    /// Word `at` of `words`.
+    fn choose_word(&mut self, words: &[Value], at: Value) -> Value {
+        if words.len() >= MIN_INDEXED_LANES as usize {
+            let vector = self.b.vector(words);
+            if is_indexable(self.b.ty(vector)) {
+                let kind = InstKind::ExtractElement { vector, index: at };
+                return self.b.pure(kind, Type::I32, InstFlags::empty());
+            }
+        }
+        let mut chosen = words[0];
+        for (number, &word) in words.iter().enumerate().skip(1) {
+            let hit = self.b.icmp_imm(IntPredicate::Eq, at, number as u64);
+            chosen = self.b.select(hit, word, chosen);
+        }
+        chosen
     }
 
     /// Element `index` of `vector` in parts of 64 bits, out of `source`, of which it is a cast.
