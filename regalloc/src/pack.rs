@@ -166,8 +166,14 @@ pub(crate) fn sweep(
     }
     let mut out = Packing::default();
     let mut sweep = Sweep::new(occupancy, blocks.last().copied().unwrap_or(0));
-    for &(reg, range) in &file.fixed {
-        sweep.take(range, reg, 1);
+    // A call writes most of a file at once.
+    let mut fixed = file.fixed.iter().peekable();
+    while let Some(&(first, range)) = fixed.next() {
+        let mut count = 1u8;
+        while count < u8::MAX && fixed.next_if_eq(&&(first + u16::from(count), range)).is_some() {
+            count += 1;
+        }
+        sweep.take(range, first, count);
     }
     let mut ends = blocks.iter().copied().peekable();
     for item in items {

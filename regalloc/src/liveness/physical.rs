@@ -76,7 +76,7 @@ impl Physical {
             let file = if slot < FILE { RegFile::Sgpr } else { RegFile::Vgpr };
             scan.fixed.push((file, slot % FILE, range));
         }
-        scan.fixed[from..]
-            .sort_unstable_by_key(|&(_, index, range)| u64::from(range.start) << 16 | u64::from(index));
+        // Runs: what a call writes is in order.
+        scan.fixed[from..].sort_by_key(|&(_, index, range)| u64::from(range.start) << 16 | u64::from(index));
     }
 }
