@@ -4,7 +4,7 @@ use crate::options::FileType;
 use crate::pass::{FunctionContext, ModuleContext};
 use emit::FinalFunction;
 use emit::link::{Input, LinkOptions};
-use mir::ir::{FuncFlags, InstKind, Intrinsic, Module};
+use mir::ir::{FuncFlags, Function, InstFlags, InstKind, Intrinsic, Module, Scalar, Type, UnaryOp};
 use mir::target::{Features, Os, Target};
 use mir::{Diagnostic, Result};
 
@@ -18,6 +18,9 @@ pub fn apply_options(module: &mut Module, cx: &ModuleContext<'_>) {
                 function.attributes.insert(key.clone(), value.clone());
             }
         }
+    }
+    for function in module.functions.values_mut() {
+        promise_as_function(function);
     }
     // No system passes the resource there.
     if cx.target.os == Os::Unknown {
@@ -33,6 +36,37 @@ pub fn apply_options(module: &mut Module, cx: &ModuleContext<'_>) {
     if options.function_sections {
         for function in module.functions.values_mut().filter(|f| f.section.is_empty()) {
             function.section = format!(".text.{}", function.name);
+        }
+    }
+}
+
+/// Attributes by which a function promises for all its operations what fast-math flags promise for one.
+const PROMISES: [(&str, InstFlags); 3] = [
+    ("no-nans-fp-math", InstFlags::NNAN),
+    ("no-infs-fp-math", InstFlags::NINF),
+    ("no-signed-zeros-fp-math", InstFlags::NSZ),
+];
+
+/// Gives the operations of `function` the flags that its attributes stand for: passes, and functions that it is inlined in, see only those.
+///
+/// Source: LLVM's `TargetMachine::resetTargetOptions`.
+fn promise_as_function(function: &mut Function) {
+    let promised = PROMISES.iter().filter(|(name, _)| function.attribute(name) == Some("true"));
+    let promised = promised.fold(InstFlags::empty(), |all, &(_, flag)| all | flag);
+    if promised.is_empty() {
+        return;
+    }
+    let is_float = |ty: Type| matches!(ty.scalar(), Some(Scalar::Float(_)));
+    for data in function.insts.values_mut().filter(|data| !data.flags.contains(InstFlags::STRICT)) {
+        let computes = match data.kind {
+            InstKind::Unary { op: UnaryOp::FNeg, .. } | InstKind::Fcmp { .. } => true,
+            InstKind::Binary { .. } | InstKind::Select { .. } | InstKind::Intrinsic { .. } => {
+                is_float(data.ty)
+            }
+            _ => false,
+        };
+        if computes {
+            data.flags |= promised;
         }
     }
 }

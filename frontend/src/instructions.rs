@@ -9,8 +9,8 @@ use crate::llvm::{
 use crate::reader::Meaning;
 use crate::strict::{self, Strict};
 use mir::ir::{
-    AddrSpace, Callee, CastOp, Func, Inst, InstFlags, InstKind, IntPredicate, Intrinsic, MemAccess, MemFlags,
-    Ordering, Param, Scalar, SymbolRef, SyncScope, Type, UnaryOp, Value,
+    AddrSpace, Callee, CastOp, Const, Float, Func, Inst, InstFlags, InstKind, IntPredicate, Intrinsic,
+    MemAccess, MemFlags, Ordering, Param, Scalar, SymbolRef, SyncScope, Type, UnaryOp, Value,
 };
 use mir::{Diagnostic, Result};
 use smallvec::SmallVec;
@@ -347,7 +347,12 @@ impl<'m> Body<'_, 'm> {
                 {
                     self.function.insts[ours].flags |= InstFlags::INVARIANT;
                 }
-                if is_extreme(intrinsic) && (0..2).all(|i| self.is_number(inst, i)) {
+                if is_extreme(intrinsic)
+                    && args
+                        .iter()
+                        .zip(0..)
+                        .all(|(&arg, i)| self.is_number(inst, i) || self.is_constant_number(arg))
+                {
                     self.function.insts[ours].flags |= InstFlags::NNAN;
                 }
                 if intrinsic == Intrinsic::RelocConstant {
@@ -412,6 +417,26 @@ impl<'m> Body<'_, 'm> {
     fn is_number(&self, inst: InstRef<'m>, index: u32) -> bool {
         const NAN: u64 = 3;
         inst.arg_attribute(index, self.reader.class_attribute) & NAN == NAN
+    }
+
+    /// Whether `value` is a constant of which no element is a NaN.
+    fn is_constant_number(&self, value: Value) -> bool {
+        let infinity = match self.function.ty(value).scalar() {
+            Some(Scalar::Float(Float::Half)) => 0x7c00,
+            Some(Scalar::Float(Float::BFloat)) => 0x7f80,
+            Some(Scalar::Float(Float::Single)) => u64::from(f32::INFINITY.to_bits()),
+            Some(Scalar::Float(Float::Double)) => f64::INFINITY.to_bits(),
+            _ => return false,
+        };
+        let sign = infinity.next_power_of_two();
+        match self.function.as_const(value) {
+            Some(Const::Zero) => true,
+            Some(&Const::Float(bits)) => bits & !sign <= infinity,
+            Some(Const::Elements(elements)) => {
+                elements.iter().all(|&element| self.is_constant_number(element))
+            }
+            _ => false,
+        }
     }
 
     /// Notes what the call, and the function that it names, say about convention and arguments.

@@ -393,14 +393,20 @@ define float @f(float %x, float %y) {
   %a = call float @llvm.maximumnum.f32(float nofpclass(nan inf) %x, float nofpclass(nan) %y)
   %b = call float @llvm.maximumnum.f32(float nofpclass(nan) %a, float nofpclass(snan) %y)
   %c = call float @llvm.fabs.f32(float nofpclass(nan) %b)
-  ret float %c
+  %d = call float @llvm.maximumnum.f32(float nofpclass(nan) %c, float 0.0)
+  %e = call float @llvm.maximumnum.f32(float nofpclass(nan) %d, float 0x7FF8000000000000)
+  %v = insertelement <2 x float> poison, float %e, i64 0
+  %w = call <2 x float> @llvm.maximumnum.v2f32(<2 x float> nofpclass(nan) %v, <2 x float> <float 1.0, float 0xFFF0000000000000>)
+  %z = extractelement <2 x float> %w, i64 0
+  ret float %z
 }
 declare float @llvm.maximumnum.f32(float, float)
+declare <2 x float> @llvm.maximumnum.v2f32(<2 x float>, <2 x float>)
 declare float @llvm.fabs.f32(float)"#;
     let module = module(text);
     let f = find(&module, "f");
     let flags = f.blocks[f.entry()].insts.iter().map(|&inst| f.insts[inst].flags.contains(InstFlags::NNAN));
-    assert_eq!(flags.collect::<Vec<_>>(), [true, false, false, false]);
+    assert_eq!(flags.collect::<Vec<_>>(), [true, false, false, true, false, false, true, false, false]);
 }
 
 #[test]

@@ -58,6 +58,8 @@ pub struct Builder<'a> {
     pub optimize: bool,
     /// Floating-point operations made now are [`InstFlags::STRICT`]: not folded, not shared.
     pub strict: bool,
+    /// What the work-item's ids are below, by dimension.
+    pub id_limits: [u32; 3],
     table: HashTable<Shared>,
     ranges: SecondaryMap<Value, Option<Range>>,
 }
@@ -66,6 +68,7 @@ impl<'a> Builder<'a> {
     /// A builder of `func`, which has no blocks yet.
     pub fn new(func: Function, machine: &'a Target) -> Self {
         Self {
+            id_limits: [0, 1, 2].map(|dimension| func.work_item_id_limit(dimension)),
             func,
             machine,
             block: Block::from_u32(0),

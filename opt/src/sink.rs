@@ -8,8 +8,8 @@
 //!   that need each other are asked as one, so that a network of minima and maxima goes as a whole; many may take some registers more
 //!   ([`WORTH_A_REGISTER`]);
 //! * loads from tables, which nobody writes, among such a group ([`WORTH_A_LOAD`]): logarithms and powers look up their first bits;
-//! * plain loads by addresses that differ between lanes, to the next block alone and if nothing in between may write what they read. Scalar
-//!   loads are wanted early.
+//! * plain loads by addresses that differ between lanes, to the next block alone and if nothing in between may write what they read, with
+//!   what computes their addresses. Scalar loads are wanted early.
 //!
 //! Source of the idea: LLVM's `MachineSinking`. Cost: linear; of the dominator tree at most [`MAX_STEPS`] blocks are walked for a value's user.
 
@@ -77,6 +77,24 @@ pub fn sink(func: &mut Function, module: &Module, target: &Target) {
     }
 }
 
+/// What an instruction is that goes below its block if those that it belongs to go.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// One without effects.
+    Pure,
+    /// A load from a table, which nobody writes.
+    Table,
+    /// Another load that differs between lanes.
+    Load,
+}
+
+/// An instruction that goes to the start of `to`, if registers allow.
+struct Movable {
+    inst: Inst,
+    to: Block,
+    kind: Kind,
+}
+
 /// Whether `value` comes from constant memory, as a kernel's arguments do: most such values are in SGPRs.
 fn is_argument(func: &Function, mut value: Value) -> bool {
     for _ in 0..4 {
@@ -139,20 +157,26 @@ impl Sinking<'_> {
     /// Where `inst` of `home` goes, if it does. What stays behind it there is `behind`, from the end.
     fn place(&self, func: &Function, inst: Inst, home: Block, behind: &[Inst]) -> Option<Block> {
         let data = &func.insts[inst];
-        if let InstKind::Load { mem, .. } = data.kind {
+        if let InstKind::Load { .. } = data.kind {
             if self.groups.contains(&inst) {
                 return self.deepest(func, data, home);
             }
-            let way = self.way(func, data, home)?;
-            let &(next, decided) = way.last()?;
-            return (mem.is_simple()
-                && decided
-                && self.shares_loop(home, next)
-                && self.may_load_behind(func, data, behind))
-            .then_some(next);
+            return self.place_of_load(func, data, home, behind);
         }
         let to = self.place_of_pure(func, data, home)?;
         (self.groups.contains(&inst) || self.saves_registers(func, data, to)).then_some(to)
+    }
+
+    /// Where the load `data` of `home` goes, if it does: to the next block. What stays behind it is `behind`, from the end.
+    fn place_of_load(&self, func: &Function, data: &InstData, home: Block, behind: &[Inst]) -> Option<Block> {
+        let InstKind::Load { mem, .. } = data.kind else { return None };
+        let way = self.way(func, data, home)?;
+        let &(next, decided) = way.last()?;
+        (mem.is_simple()
+            && decided
+            && self.shares_loop(home, next)
+            && self.may_load_behind(func, data, behind))
+        .then_some(next)
     }
 
     /// Where `data` of `home` would go if no registers were counted; `None` for what is not pure.
@@ -212,15 +236,22 @@ impl Sinking<'_> {
         }
         // As if nothing took registers. What was known before is put back.
         let mut changed: Vec<(Value, PackedOption<Block>)> = Vec::new();
-        let mut movable: Vec<(Inst, Block)> = Vec::new();
+        let mut movable: Vec<Movable> = Vec::new();
+        let mut behind: Vec<Inst> = Vec::new();
         for &inst in func.blocks[block].insts.iter().rev() {
             mir::interrupt::checkpoint();
             let data = &func.insts[inst];
-            let to = match self.looks_up(func, data, block) {
-                true => self.deepest(func, data, block),
-                false => self.place_of_pure(func, data, block),
+            let (kind, to) = if self.looks_up(func, data, block) {
+                (Kind::Table, self.deepest(func, data, block))
+            } else if matches!(data.kind, InstKind::Load { .. }) {
+                (Kind::Load, self.place_of_load(func, data, block, &behind))
+            } else {
+                (Kind::Pure, self.place_of_pure(func, data, block))
             };
-            movable.extend(to.map(|to| (inst, to)));
+            match to {
+                Some(to) => movable.push(Movable { inst, to, kind }),
+                None => behind.push(inst),
+            }
             data.kind.for_each_value(|value| {
                 let was = self.users[value];
                 self.note(value, to.unwrap_or(block));
@@ -229,10 +260,10 @@ impl Sinking<'_> {
                 }
             });
         }
-        let loads = |&(inst, _): &(Inst, Block)| matches!(func.insts[inst].kind, InstKind::Load { .. });
-        if movable.iter().any(loads) {
+        let tables = |movable: &Movable| movable.kind == Kind::Table;
+        if movable.iter().any(tables) {
             self.choose_groups(func, block, &movable, &changed, true);
-            movable.retain(|pair| !loads(pair));
+            movable.retain(|movable| !tables(movable));
         }
         if !movable.is_empty() {
             self.choose_groups(func, block, &movable, &changed, false);
@@ -243,14 +274,15 @@ impl Sinking<'_> {
     }
 
     /// Chooses the groups among what is `movable`, with the place where each would go. What `changed` is in `users` as if all went, from the end of the block,
-    /// with what was there. Either those with loads or those without: loads go with much else alone, as the branch would have to wait for them.
+    /// with what was there. Either those with loads from tables or those without: such loads go with much else alone, as the branch would have to wait for
+    /// them.
     fn choose_groups(
         &mut self,
         func: &Function,
         block: Block,
-        movable: &[(Inst, Block)],
+        movable: &[Movable],
         changed: &[(Value, PackedOption<Block>)],
-        with_loads: bool,
+        with_tables: bool,
     ) {
         let before: FxHashMap<Value, PackedOption<Block>> = changed.iter().rev().copied().collect();
         for &inst in &func.blocks[block].insts {
@@ -262,9 +294,9 @@ impl Sinking<'_> {
                 self.along.insert(result);
             }
         }
-        let numbers: FxHashMap<Inst, u32> = movable.iter().map(|&(inst, _)| inst).zip(0..).collect();
+        let numbers: FxHashMap<Inst, u32> = movable.iter().map(|movable| movable.inst).zip(0..).collect();
         let mut classes = Classes::new(movable.len());
-        for (&(inst, _), number) in movable.iter().zip(0..) {
+        for (&Movable { inst, .. }, number) in movable.iter().zip(0..) {
             func.insts[inst].kind.for_each_value(|value| {
                 if let Some(other) = func.def_inst(value).and_then(|def| numbers.get(&def)) {
                     classes.join(number, *other);
@@ -274,7 +306,7 @@ impl Sinking<'_> {
         // Registers that each group needs more at the block's end.
         let mut more = vec![0i64; movable.len()];
         let mut read: FxHashSet<(u32, Value)> = FxHashSet::default();
-        for (&(inst, to), number) in movable.iter().zip(0..) {
+        for (&Movable { inst, to, .. }, number) in movable.iter().zip(0..) {
             let group = classes.leader(number);
             let data = &func.insts[inst];
             let was = |value: Value| before.get(&value).map_or(self.users[value], |&was| was).expand();
@@ -294,16 +326,20 @@ impl Sinking<'_> {
             });
         }
         let mut sizes = vec![0i64; movable.len()];
-        let mut loads = vec![0i64; movable.len()];
-        for (&(inst, _), number) in movable.iter().zip(0..) {
+        let mut tables = vec![0i64; movable.len()];
+        for (movable, number) in movable.iter().zip(0..) {
             let group = classes.leader(number) as usize;
             sizes[group] += 1;
-            loads[group] += i64::from(matches!(func.insts[inst].kind, InstKind::Load { .. }));
+            tables[group] += i64::from(movable.kind == Kind::Table);
         }
-        for (&(inst, _), number) in movable.iter().zip(0..) {
+        for (&Movable { inst, kind, .. }, number) in movable.iter().zip(0..) {
             let group = classes.leader(number) as usize;
-            let asked = with_loads == (loads[group] > 0) && sizes[group] >= loads[group] * WORTH_A_LOAD;
-            if asked && more[group] <= (sizes[group] / WORTH_A_REGISTER).min(MOST_REGISTERS) {
+            let asked = with_tables == (tables[group] > 0) && sizes[group] >= tables[group] * WORTH_A_LOAD;
+            // Other loads are asked again when all behind them is known.
+            if kind != Kind::Load
+                && asked
+                && more[group] <= (sizes[group] / WORTH_A_REGISTER).min(MOST_REGISTERS)
+            {
                 self.groups.insert(inst);
             }
         }

@@ -20,6 +20,8 @@ const MOST: usize = 16;
 struct Tree {
     /// Instructions that nobody else needs, the root included.
     size: usize,
+    /// Whether one of them reads an SGPR, as masks are in.
+    reads_scalar: bool,
     /// How often the tree reads a register.
     reads: SmallVec<[(VReg, u32); 8]>,
 }
@@ -63,14 +65,17 @@ pub(super) fn replace(c: &mut Combiner<'_>, f: &mut Function, insts: &mut [Inst]
 
 /// The instructions of the block that only the root needs.
 fn grow(c: &Combiner<'_>, f: &Function, insts: &[Inst], root: usize) -> Tree {
-    let mut tree = Tree { size: 0, reads: SmallVec::new() };
+    let mut tree = Tree { size: 0, reads_scalar: false, reads: SmallVec::new() };
     let mut todo: SmallVec<[usize; 8]> = SmallVec::new();
     todo.push(root);
     while let Some(i) = todo.pop() {
         tree.size += 1;
         let inst = &insts[i];
         for operand in &inst.operands[inst.defs_end()..] {
-            let Some((reg, _)) = vgpr(f, operand) else { continue };
+            let Some((reg, _)) = vgpr(f, operand) else {
+                tree.reads_scalar |= operand.as_imm().is_none();
+                continue;
+            };
             let reads = match tree.reads.iter_mut().find(|(read, _)| *read == reg) {
                 Some((_, reads)) => {
                     *reads += 1;
@@ -245,7 +250,7 @@ fn one_instruction(
             }
         }
     }
-    // The constant may be an instruction more.
+    // The constant may be an instruction more, unless it takes the place of a mask.
     if !Opcode::V_PERM_B32.info().exists_on(c.target) {
         return None;
     }
@@ -255,7 +260,7 @@ fn one_instruction(
         Byte::Part(reg, at) => at % 4 + if (reg, at / 4) == second { 0 } else { 4 },
     });
     let selector = u32::from_le_bytes(selector);
-    if tree.size < 3 && !c.constants.contains_key(&selector) {
+    if tree.size < 3 && !tree.reads_scalar && !c.constants.contains_key(&selector) {
         return None;
     }
     let selector = c.scalar(f, selector);

@@ -459,7 +459,7 @@ impl<'a> Selector<'a> {
             }
             Rep::Mask => self.select_mask(dst, cond, if_true, if_false),
             Rep::Sgpr => {
-                let [t, f] = [self.scalar_src(if_true), self.scalar_src(if_false)];
+                let [t, f] = [self.shared_scalar_src(if_true), self.shared_scalar_src(if_false)];
                 match self.dwords(value) {
                     1 => self.scalar_select(S_CSELECT_B32, dst, cond, t, f),
                     2 => self.scalar_select(S_CSELECT_B64, dst, cond, t, f),

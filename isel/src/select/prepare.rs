@@ -140,7 +140,20 @@ impl<'a> Selector<'a> {
                     ..
                 }
         );
-        if exempt || self.all_scalar(&data.kind) { Rep::Sgpr } else { Rep::Vgpr }
+        if exempt || self.all_scalar(&data.kind) || self.chooses_scalar(&data.kind) {
+            Rep::Sgpr
+        } else {
+            Rep::Vgpr
+        }
+    }
+
+    /// Whether SCC chooses between a value in SGPRs and one that the vector unit has made: reading that from its first lane takes less than the
+    /// mask and the copy that a choice of lanes needs.
+    fn chooses_scalar(&self, kind: &InstKind) -> bool {
+        let &InstKind::Select { cond, if_true, if_false } = kind else { return false };
+        let rep = |value: Value| self.values[value].rep;
+        rep(cond) == Rep::Bool
+            && [if_true, if_false].iter().any(|&v| rep(v) == Rep::Sgpr && self.f.as_const(v).is_none())
     }
 
     fn classify_uniform_bool(&self, data: &InstData) -> Rep {

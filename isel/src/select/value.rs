@@ -199,9 +199,8 @@ impl<'a> Selector<'a> {
         })
     }
 
-    /// An index made of `value` for all addresses that use it, if that is in a VGPR of its own: right after the definition of `value` where
-    /// that is in this block, in the one that dominates it, or outside of a loop around it; otherwise at the start of this block, so that it
-    /// takes no register up to there.
+    /// An index made of `value` for all addresses that use it, if that is in a VGPR of its own: right after the definition of `value`, but at the
+    /// start of this block where that is in a loop that this block is not in.
     pub(super) fn shared_index(&mut self, value: Value, how: Scaled) -> Option<Operand> {
         let (root, sub) = self.root(value);
         let dwords = if matches!(how, Scaled::Low(_)) { 1 } else { self.dwords(value) };
@@ -215,9 +214,8 @@ impl<'a> Selector<'a> {
             return None;
         }
         let new = if matches!(how, Scaled::Low(_)) { 1 } else { 2 };
-        let depth = |block: mir::ir::Block| self.uniformity.loops().depth(block.as_u32());
-        let near = self.uniformity.dominators().idom(self.block.as_u32()) == Some(home.as_u32());
-        if home != self.block && !near && depth(home) >= depth(self.block) {
+        let loops = self.uniformity.loops();
+        if loops.innermost(home.as_u32()).is_some_and(|home| !loops.contains(home, self.block.as_u32())) {
             if let Some(&(.., out)) = self.indices.iter().find(|&&(v, h, _)| (v, h) == (root, how)) {
                 return Some(out);
             }
@@ -436,6 +434,11 @@ impl<'a> Selector<'a> {
             Rep::Mask => 1,
             Rep::Sgpr | Rep::Bool => return None,
         };
+        Some(self.moved_at_home(root, sub, dwords))
+    }
+
+    /// SGPRs to which `dwords` of `root` from `sub` on, which are uniform, are moved right behind its definition, for all who ask.
+    fn moved_at_home(&mut self, root: Value, sub: u8, dwords: u8) -> Operand {
         self.reg_of(root);
         let known = self.outer_scalars.get(&root).into_iter().flatten();
         let same = known.copied().find(|&(from, reg)| from == sub && self.mf.vregs[reg].dwords == dwords);
@@ -443,7 +446,7 @@ impl<'a> Selector<'a> {
         if same.is_none() {
             self.outer_scalars.entry(root).or_default().push((sub, reg));
         }
-        Some(Operand::vreg(reg, dwords))
+        Operand::vreg(reg, dwords)
     }
 
     /// `value` in VGPRs.
@@ -465,6 +468,16 @@ impl<'a> Selector<'a> {
         let dwords = self.dwords(value);
         let operand = self.src(value);
         if operand.as_imm().is_some() { operand } else { self.in_sgpr(operand, dwords) }
+    }
+
+    /// The same, for several users in the block of `value`: what the vector unit makes there is moved once.
+    pub(super) fn shared_scalar_src(&mut self, value: Value) -> Operand {
+        let (root, sub) = self.root(value);
+        let home = self.f.def_inst(root).and_then(|inst| self.home[inst].expand());
+        if self.values[root].rep != Rep::Vgpr || home != Some(self.block) {
+            return self.scalar_src(value);
+        }
+        self.moved_at_home(root, sub, self.dwords(value))
     }
 
     /// Joins parts into `dst`.

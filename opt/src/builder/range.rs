@@ -99,8 +99,8 @@ impl Builder<'_> {
             }
             InstKind::Intrinsic { intrinsic, args } => match intrinsic {
                 Intrinsic::WorkitemIdX | Intrinsic::WorkitemIdY | Intrinsic::WorkitemIdZ => {
-                    let dimension = intrinsic.work_item_dimension()?;
-                    unsigned = 32 - (self.func.work_item_id_limit(dimension) - 1).leading_zeros();
+                    let limit = self.id_limits[intrinsic.work_item_dimension()?];
+                    unsigned = 32 - (limit - 1).leading_zeros();
                 }
                 Intrinsic::Ctpop => unsigned = 6,
                 Intrinsic::Umin => {

@@ -231,10 +231,14 @@ fn fold_binary(
             return Some(b.shl_imm(x, c.trailing_zeros()));
         }
         BinaryOp::And => {
-            let known = b.unsigned_bits(x);
-            // A mask that keeps all bits that can be set.
-            if known < 64 && mask64(c, known) == mask64(u64::MAX, known) {
+            // A mask that keeps all bits that can be set, or none.
+            let cleared = as_binary_const(b, x, BinaryOp::Shl).map_or(0, |(_, n)| n.min(64));
+            let possible = mask64(ones, b.unsigned_bits(x)) & !mask64(u64::MAX, cleared as u32);
+            if c & possible == possible {
                 return Some(x);
+            }
+            if c & possible == 0 {
+                return Some(b.int(ty, 0));
             }
             if let Some((inner, d)) = as_binary_const(b, x, BinaryOp::And) {
                 let both = b.int(ty, c & d);
@@ -250,13 +254,6 @@ fn fold_binary(
                 let low = b.cast(CastOp::Trunc, x, Type::I32);
                 let low = b.and_imm(low, c);
                 return Some(b.cast(CastOp::ZExt, low, ty));
-            }
-            // and (shl x, n), m where m only clears what the shift cleared anyway
-            if let Some((_, n)) = as_binary_const(b, x, BinaryOp::Shl)
-                && n < 64
-                && c | mask64(u64::MAX, n as u32) == ones
-            {
-                return Some(x);
             }
         }
         BinaryOp::Or => {

@@ -108,7 +108,8 @@ impl Legalizer<'_> {
     }
 
     fn exp2(&mut self, x: Value) -> Value {
-        if self.flushes_single() {
+        // Approximations for halves need no results that halves round to zero.
+        if self.flushes_single() || self.fast() && self.is_extended_half(x) {
             return self.b.intrinsic(Intrinsic::AmdgcnExp2, &[x], Type::F32);
         }
         // Also under `afn`, results that are denormal come out scaled by 2^64.
@@ -130,7 +131,10 @@ impl Legalizer<'_> {
         let (c, cc) = (self.b.f32(high), self.b.f32(low));
         if self.fast() {
             let product = self.b.fmul(x, c);
-            return self.exp2(product);
+            return match self.is_extended_half(x) {
+                true => self.b.intrinsic(Intrinsic::AmdgcnExp2, &[product], Type::F32),
+                false => self.exp2(product),
+            };
         }
         let product = self.b.fmul(x, c);
         let minus = self.b.fneg(product);
@@ -150,9 +154,17 @@ impl Legalizer<'_> {
         self.b.select(over, infinity, result)
     }
 
+    /// Whether `x` is a half in a wider format, of which none is denormal.
+    ///
+    /// Source: LLVM's `valueIsKnownNeverF32Denorm`.
+    fn is_extended_half(&self, x: Value) -> bool {
+        let kind = self.b.func.def_inst(x).map(|inst| &self.b.func.insts[inst].kind);
+        matches!(kind, Some(&InstKind::Cast { op: CastOp::FpExt, arg }) if self.b.ty(arg) == Type::F16)
+    }
+
     /// The hardware's logarithm of `x`, scaled by 2^32 where it is denormal, and the power of two that it was scaled by.
     fn scaled_log(&mut self, x: Value) -> (Value, Option<Value>) {
-        if self.flushes_single() {
+        if self.flushes_single() || self.is_extended_half(x) {
             return (self.b.intrinsic(Intrinsic::AmdgcnLog, &[x], Type::F32), None);
         }
         let limit = self.b.f32(f32::MIN_POSITIVE);

@@ -189,6 +189,8 @@ fn legalize(ctx: &Context<'_>, old: &Function) -> Result<Function> {
     let kernarg = mir::abi::kernarg::explicit_layout(ctx.module, old, ctx.machine);
     let mut b = Builder::new(new, ctx.machine);
     b.optimize = ctx.options.opt_level > 0;
+    // The attributes come last.
+    b.id_limits = [0, 1, 2].map(|dimension| old.work_item_id_limit(dimension));
     let mut l = Legalizer {
         ctx,
         old,
