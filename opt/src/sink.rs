@@ -125,7 +125,7 @@ struct Sinking<'a> {
     entry: Block,
     /// Instructions of the block that is visited which take fewer registers below it as a whole.
     groups: FxHashSet<Inst>,
-    /// Loads and addresses of the block that is visited which nothing keeps there if all that may go below goes.
+    /// Addresses of the block that is visited which nothing keeps there if all that may go below goes, and loads that would go.
     along: FxHashSet<Value>,
     /// What stays in each block, and what goes to its start, from the end.
     kept: SecondaryMap<Block, Vec<Inst>>,
@@ -285,15 +285,18 @@ impl Sinking<'_> {
         with_tables: bool,
     ) {
         let before: FxHashMap<Value, PackedOption<Block>> = changed.iter().rev().copied().collect();
+        self.along.clear();
         for &inst in &func.blocks[block].insts {
             let data = &func.insts[inst];
-            if matches!(data.kind, InstKind::Load { .. } | InstKind::PtrAdd { .. })
+            if matches!(data.kind, InstKind::PtrAdd { .. })
                 && let Some(result) = data.result
                 && self.users[result].expand() != Some(block)
             {
                 self.along.insert(result);
             }
         }
+        let loads = movable.iter().filter(|movable| movable.kind != Kind::Pure).map(|movable| &movable.inst);
+        self.along.extend(loads.chain(&self.groups).filter_map(|&inst| func.insts[inst].result));
         let numbers: FxHashMap<Inst, u32> = movable.iter().map(|movable| movable.inst).zip(0..).collect();
         let mut classes = Classes::new(movable.len());
         for (&Movable { inst, .. }, number) in movable.iter().zip(0..) {
@@ -406,7 +409,14 @@ impl Sinking<'_> {
     /// Whether the end of `up`, which dominates `block`, decides whether that is reached.
     fn is_decided(&self, func: &Function, up: Block, block: Block) -> bool {
         let alone = self.flow.graph.preds(block.as_u32()) == [up.as_u32()];
-        alone && func.successors(up).any(|other| other != block)
+        alone && func.successors(up).any(|other| other != block) && !self.is_only_exit(up, block)
+    }
+
+    /// Whether a loop has no other way out than that from `up` to `block`: it is gone sooner or later.
+    fn is_only_exit(&self, up: Block, block: Block) -> bool {
+        let loops = &self.flow.loops;
+        let left = loops.innermost(up.as_u32()).filter(|&left| !loops.contains(left, block.as_u32()));
+        left.is_some_and(|left| loops[left].exits.len() == 1)
     }
 
     /// Notes a user of `value` in `block`.

@@ -1,9 +1,8 @@
 //! What instructions do besides reading and writing registers, as far as order is concerned.
 //!
 //! Memory is divided into spaces that no pointer of another one reaches, global memory by what is known of kernels' arguments ([`AliasClass`]). Accesses
-//! of a space keep their order unless both read. Inside of LDS and of scratch,
-//! places are told apart by their address ([`Place`]). Lanes may speak to each other through LDS; what orders them leaves a wait or a mark, which memory does
-//! not pass.
+//! of a space keep their order unless both read. Inside of LDS, of scratch and of global memory, places are told apart by their address ([`Place`]). Lanes may
+//! speak to each other through memory; what orders them leaves a wait or a mark, which memory does not pass.
 //!
 //! Sources: LLVM language reference, "Volatile Memory Accesses", "Memory Model"; AMDGPU usage guide, "Address Spaces", "Memory Model GFX6-GFX9".
 
@@ -32,7 +31,7 @@ impl Spaces {
     /// Of the first `noalias` argument. The others follow.
     const ARGUMENT: Self = Self(32);
     /// All memory that all work-groups see.
-    const MEMORY: Self = Self(((1 << SPACES) - 32) | Self::REST.0);
+    pub const MEMORY: Self = Self(((1 << SPACES) - 32) | Self::REST.0);
     const ALL: Self = Self((1 << SPACES) - 1);
     /// What a generic pointer reaches.
     const GENERIC: Self = Self::MEMORY.or(Self::LDS).or(Self::SCRATCH);
@@ -64,6 +63,12 @@ impl Spaces {
     pub fn tells_classes(self) -> bool {
         let memory = self.0 & Self::MEMORY.0;
         memory != 0 && memory != Self::MEMORY.0
+    }
+
+    /// Whether all of `other` is among them.
+    #[inline]
+    pub fn covers(self, other: Self) -> bool {
+        other.0 & !self.0 == 0
     }
 
     /// With one space for all that memory, which is among them whole or not at all.
@@ -101,7 +106,7 @@ pub(crate) struct Effects {
     pub unwritten: bool,
     /// A result arrives late.
     pub late: bool,
-    /// Where LDS or scratch, and nothing else, is accessed.
+    /// Where memory is accessed, if it is one place of one kind.
     pub place: Option<Place>,
 }
 
@@ -210,6 +215,7 @@ impl Effects {
         let place = match space {
             Spaces::LDS => Place::in_lds(inst),
             Spaces::SCRATCH => Place::in_scratch(inst),
+            _ if access.space == AddrSpace::GLOBAL => Place::in_memory(inst),
             _ => None,
         };
         if memory.writes() {

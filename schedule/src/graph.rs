@@ -191,14 +191,23 @@ impl Graph {
 /// Accesses of known places that later ones are compared with. With more, all that follows stays behind them.
 const OPEN: usize = 32;
 
+/// An access of a known place.
+#[derive(Debug)]
+struct Open {
+    unit: u32,
+    place: Place,
+    spaces: Spaces,
+    writes: bool,
+}
+
 /// The last accesses of each space of memory.
 #[derive(Debug)]
 pub(crate) struct MemoryOrder {
     writer: [u32; SPACES],
     /// Reads since then.
     readers: [Vec<u32>; SPACES],
-    /// Accesses of known places since then, by [`PlaceSpace`]: the unit, and whether it writes.
-    open: [Vec<(u32, Place, bool)>; PlaceSpace::ALL.len()],
+    /// Accesses of known places since then, by [`PlaceSpace`].
+    open: [Vec<Open>; PlaceSpace::ALL.len()],
     /// Whether an access had a class. Up to then all memory is one space, as in most code.
     classes: bool,
 }
@@ -234,12 +243,13 @@ impl MemoryOrder {
 
     /// Puts `unit` behind what it must follow.
     pub fn access(&mut self, unit: u32, effects: &Effects, graph: &mut Graph) {
+        let known = self.known(effects);
         if let Some(place) = effects.place
             && self.open[place.base.space as usize].len() < OPEN
         {
-            return self.access_place(unit, place, effects.writes != Spaces::default(), graph);
+            return self.access_place(unit, place, effects, known, graph);
         }
-        let [writes, reads] = self.known(effects);
+        let [writes, reads] = known;
         for space in writes.each() {
             graph.order(self.writer[space], unit);
             self.readers[space].drain(..).for_each(|reader| graph.order(reader, unit));
@@ -247,9 +257,15 @@ impl MemoryOrder {
         }
         for (known, open) in PlaceSpace::ALL.iter().zip(&mut self.open) {
             if effects.writes.meets(known.space()) {
-                open.drain(..).for_each(|(other, ..)| graph.order(other, unit));
-            } else if effects.reads.meets(known.space()) {
-                open.iter().filter(|open| open.2).for_each(|&(other, ..)| graph.order(other, unit));
+                open.retain(|open| {
+                    if effects.writes.meets(open.spaces) {
+                        graph.order(open.unit, unit);
+                    }
+                    !effects.writes.covers(open.spaces)
+                });
+            } else if effects.reads.meets(known.space()) && !effects.unwritten {
+                let written = open.iter().filter(|open| open.writes && effects.reads.meets(open.spaces));
+                written.for_each(|open| graph.order(open.unit, unit));
             }
         }
         for space in reads.each().filter(|&space| self.writer[space] != unit) {
@@ -260,21 +276,32 @@ impl MemoryOrder {
         }
     }
 
-    /// The same of an access whose place is known.
-    fn access_place(&mut self, unit: u32, place: Place, writes: bool, graph: &mut Graph) {
-        for space in place.base.space.space().each() {
-            graph.order(self.writer[space], unit);
-            if writes {
+    /// The same of an access whose place is known, which writes and reads `known` spaces.
+    fn access_place(
+        &mut self,
+        unit: u32,
+        place: Place,
+        effects: &Effects,
+        [writes, reads]: [Spaces; 2],
+        graph: &mut Graph,
+    ) {
+        let (spaces, written) = (effects.reads, writes != Spaces::default());
+        for space in reads.each() {
+            if !effects.unwritten {
+                graph.order(self.writer[space], unit);
+            }
+            if written {
                 self.readers[space].iter().for_each(|&reader| graph.order(reader, unit));
             }
         }
         let open = &mut self.open[place.base.space as usize];
-        for &(other, there, written) in &*open {
-            if (writes || written) && !place.apart(&there) {
-                graph.order(other, unit);
+        for other in &*open {
+            let meet = other.spaces.meets(spaces) && !place.apart(&other.place);
+            if meet && (written || other.writes && !effects.unwritten) {
+                graph.order(other.unit, unit);
             }
         }
-        open.push((unit, place, writes));
+        open.push(Open { unit, place, spaces, writes: written });
     }
 }
 

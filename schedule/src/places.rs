@@ -1,12 +1,14 @@
-//! Which bytes of LDS or scratch an instruction accesses, as far as code says it.
+//! Which bytes of LDS, scratch or global memory an instruction accesses, as far as code says it.
 //!
 //! Two accesses behind the same virtual registers, which have one value, or at fixed places, at bytes that have nothing in common are apart in each lane. That
-//! lanes do not meet at such places of LDS is theirs to order, and what orders them keeps accesses on its side (see [`crate::effects`]). Scratch is a lane's own.
+//! lanes do not meet at such places of LDS or of global memory is theirs to order, and what orders them keeps accesses on its side (see [`crate::effects`]).
+//! Scratch is a lane's own.
 //!
-//! Sources: ISA manuals, "LDS: indexed and atomic access"; "Buffer addressing".
+//! Sources: ISA manuals, "LDS: indexed and atomic access"; "Buffer addressing"; "Flat memory instructions".
 
 use crate::effects::Spaces;
-use mir::isa::{Opcode, OperandKind, Role};
+use mir::isa::format::Slot;
+use mir::isa::{MemoryKind, Opcode, OperandKind, Role};
 use mir::machine::{Inst, ModFlags, Operand, Reg};
 
 /// Memory whose places are told apart.
@@ -14,17 +16,20 @@ use mir::machine::{Inst, ModFlags, Operand, Reg};
 pub(crate) enum PlaceSpace {
     Lds,
     Scratch,
+    /// Global memory by 64-bit addresses.
+    Memory,
 }
 
 impl PlaceSpace {
     /// All of them; their numbers are indices of it.
-    pub const ALL: [Self; 2] = [Self::Lds, Self::Scratch];
+    pub const ALL: [Self; 3] = [Self::Lds, Self::Scratch, Self::Memory];
 
     /// The space, for order with accesses whose place is not known.
     pub const fn space(self) -> Spaces {
         match self {
             Self::Lds => Spaces::LDS,
             Self::Scratch => Spaces::SCRATCH,
+            Self::Memory => Spaces::MEMORY,
         }
     }
 }
@@ -79,6 +84,24 @@ impl Place {
         let size = i32::try_from(inst.mem?.bytes).ok()?;
         let bytes = (inst.mods.offset, inst.mods.offset.checked_add(size)?);
         base.operands.iter().all(has_one_value).then_some(Self { base, bytes })
+    }
+
+    /// What `inst`, an access of global memory, accesses, if that is plain and has a 64-bit address.
+    pub fn in_memory(inst: &Inst) -> Option<Self> {
+        let memory = inst.facts().memory.as_ref()?;
+        let by_address = matches!(memory.kind, MemoryKind::Flat | MemoryKind::Global);
+        if !by_address || !is_plain(inst) || inst.mods.flags.contains(ModFlags::LDS) {
+            return None;
+        }
+        let part = |slot: Slot| {
+            let mut parts = inst.op.info().operands.iter().zip(&inst.operands);
+            parts.find(|(desc, _)| desc.slot == slot).map(|(_, operand)| *operand)
+        };
+        let operands = [part(Slot::Addr)?, part(Slot::Saddr).unwrap_or(Operand::Off)];
+        let base = Base { space: PlaceSpace::Memory, operands };
+        let size = i32::try_from(inst.mem?.bytes.max(u32::from(memory.element_bytes))).ok()?;
+        let bytes = (inst.mods.offset, inst.mods.offset.checked_add(size)?);
+        (size > 0 && base.operands.iter().all(has_one_value)).then_some(Self { base, bytes })
     }
 
     /// Whether both have nothing in common.

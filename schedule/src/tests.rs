@@ -40,7 +40,7 @@ fn random_virtual(random: &mut Rng, size: usize) -> String {
             |random: &mut Rng, list: &[u32]| list[random.usize(list.len().saturating_sub(12)..list.len())];
         let (v, w, s) = (old(random, &vectors), old(random, &vectors), old(random, &scalars));
         let n = next;
-        let (vector, used) = match random.u32(..22) {
+        let (vector, used) = match random.u32(..26) {
             0..5 => (true, writeln!(text, "  %{n}:v1 = v_xor_b32 %{v}:v1, %{w}:v1")),
             5 => (true, writeln!(text, "  %{n}:v1 = v_mul_lo_u32 %{v}:v1, %{w}:v1")),
             6 => (false, writeln!(text, "  %{n}:s1 = s_add_u32 %{s}:s1, {}", random.u8(..))),
@@ -122,6 +122,28 @@ fn random_virtual(random: &mut Rng, size: usize) -> String {
             18 if random.u8(..4) == 0 => {
                 let wall = ["s_barrier", "s_waitcnt 0", "s_sleep 1"][random.usize(..3)];
                 let _ = writeln!(text, "  {wall}");
+                continue;
+            }
+            22..25 => {
+                // The same in global memory, of one class or another.
+                let base = if random.u8(..4) > 0 { 1 } else { v };
+                let flag = ["", "", ", noclobber"][random.usize(..3)];
+                let (at, class) = (random.u8(..16), class(random));
+                (
+                    true,
+                    writeln!(
+                        text,
+                        "  %{n}:v1 = global_load_dword %{base}:v1, %2.0:s2 offset:{at} [4 bytes, space 1{flag}{class}]"
+                    ),
+                )
+            }
+            25 => {
+                let base = if random.u8(..4) > 0 { 1 } else { v };
+                let (at, class) = (random.u8(..16), class(random));
+                let _ = writeln!(
+                    text,
+                    "  global_store_byte %{base}:v1, %{w}:v1, %2.0:s2 offset:{at} [1 bytes, space 1{class}]"
+                );
                 continue;
             }
             19 => (true, writeln!(text, "  %{n}:v1 = v_mac_f32 %{v}:v1, %{w}:v1, tied %{v}:v1")),

@@ -4,22 +4,19 @@
 //!
 //! * the instructions: the new order is a permutation that the block really has, and leaves head and tail where they are;
 //! * which instruction wrote what each instruction reads, in virtual and physical registers, and what follows the block may read;
-//! * for each space of memory, the sequence of instructions that write it, and how many of them come before each one that reads it; where an access of LDS or
-//!   scratch says which bytes behind which registers it touches, how many writes behind other registers come before it, and which wrote its bytes last;
+//! * for each space of memory, the sequence of instructions that write it, and how many of them come before each one that reads it; where an access says which
+//!   bytes behind which registers it touches, how many such writes behind other registers come before it, and which wrote its bytes last;
 //! * how many walls come before each instruction.
 //!
 //! Counts stand for pairs, so the cost is linear.
 
 use crate::effects::{Effects, SPACES, Spaces};
-use crate::places::{Base, PlaceSpace};
+use crate::places::Base;
 use mir::isa::{Implicit, Opcode, OperandAccess, Role};
 use mir::machine::{Block, BlockData, Condition, Function, Inst, PReg, Reg, Stage, Terminator};
 use mir::target::{Features, Target};
 use mir::{Diagnostic, Result};
 use std::collections::HashMap;
-
-/// Number of spaces whose places are told apart.
-const PLACES: usize = PlaceSpace::ALL.len();
 
 /// What holds a value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -38,11 +35,11 @@ type Origin = Option<u32>;
 struct Met {
     reads: Vec<(Place, Origin)>,
     walls: u32,
-    /// Writes of each space before it.
+    /// Writes of each space before it, of places that are not known.
     writes: [u32; SPACES],
-    /// Of an access of spaces whose places are told apart: writes of each before it, but for those behind the same registers if these are known, and then the
-    /// last ones of its bytes.
-    places: [u32; PLACES],
+    /// Those of places that are known in each space that it accesses, but for those behind the same registers if its place is known, too, and then the last ones
+    /// of its bytes.
+    places: [u32; SPACES],
     bytes: Vec<Option<u32>>,
 }
 
@@ -54,10 +51,10 @@ struct Replay {
     call: Origin,
     walls: u32,
     writes: [Vec<u32>; SPACES],
-    /// Writes of spaces whose places are told apart; of those whose place is known how many are behind each address, and the last one of each byte.
-    written: [u32; PLACES],
-    behind: HashMap<Base, u32>,
-    bytes: HashMap<(Base, i32), u32>,
+    /// Writes whose places are known in each space, how many of them are behind each address, and the last one of each byte.
+    written: [u32; SPACES],
+    behind: HashMap<(Base, usize), u32>,
+    bytes: HashMap<(Base, i32, usize), u32>,
 }
 
 impl Replay {
@@ -69,6 +66,16 @@ impl Replay {
         }
     }
 
+    /// Writes of known places in each space that is accessed, but for those behind the same address.
+    fn known_writes(&self, effects: &Effects) -> [u32; SPACES] {
+        let mut counts = [0; SPACES];
+        for space in effects.reads.each().chain(effects.writes.each()) {
+            let behind = effects.place.and_then(|place| self.behind.get(&(place.base, space)).copied());
+            counts[space] = self.written[space] - behind.unwrap_or_default();
+        }
+        counts
+    }
+
     fn step(&mut self, f: &Function, inst: &Inst, number: u32, target: &Target) -> Met {
         let effects = Effects::of(inst, target);
         let (reads, writes) = accesses(f, inst, target);
@@ -76,27 +83,27 @@ impl Replay {
             reads: reads.into_iter().map(|place| (place, self.origin(place))).collect(),
             walls: self.walls,
             writes: std::array::from_fn(|space| self.writes[space].len() as u32),
-            places: PlaceSpace::ALL.map(|known| match effects.place {
-                Some(place) if place.base.space == known => {
-                    self.written[known as usize] - self.behind.get(&place.base).copied().unwrap_or_default()
-                }
-                _ if touches(&effects, known) => self.written[known as usize],
-                _ => 0,
-            }),
+            places: self.known_writes(&effects),
             bytes: effects.place.map_or_else(Vec::new, |place| {
-                let last = |byte| self.bytes.get(&(place.base, byte)).copied();
-                (place.bytes.0..place.bytes.1).map(last).collect()
+                let last = |space, byte| self.bytes.get(&(place.base, byte, space)).copied();
+                let bytes = place.bytes.0..place.bytes.1;
+                effects
+                    .reads
+                    .each()
+                    .flat_map(|space| bytes.clone().map(move |byte| last(space, byte)))
+                    .collect()
             }),
         };
         self.walls += u32::from(effects.wall);
-        for known in PlaceSpace::ALL {
-            self.written[known as usize] += u32::from(effects.writes.meets(known.space()));
-        }
         match effects.place {
             None => effects.writes.each().for_each(|space| self.writes[space].push(number)),
             Some(place) if effects.writes != Spaces::default() => {
-                *self.behind.entry(place.base).or_default() += 1;
-                self.bytes.extend((place.bytes.0..place.bytes.1).map(|byte| ((place.base, byte), number)));
+                for space in effects.writes.each() {
+                    self.written[space] += 1;
+                    *self.behind.entry((place.base, space)).or_default() += 1;
+                    let bytes = place.bytes.0..place.bytes.1;
+                    self.bytes.extend(bytes.map(|byte| ((place.base, byte, space), number)));
+                }
             }
             Some(_) => {}
         }
@@ -109,11 +116,6 @@ impl Replay {
         }
         met
     }
-}
-
-/// Whether memory whose places are told apart is accessed.
-fn touches(effects: &Effects, known: PlaceSpace) -> bool {
-    effects.reads.meets(known.space()) || effects.writes.meets(known.space())
 }
 
 /// Places that `inst` reads, and those that it writes.
@@ -211,13 +213,21 @@ pub(crate) fn same(f: &Function, block: Block, old: &[Inst], order: &[u32], targ
         if was.reads != is.reads {
             return wrong(Some(inst), "reads another value");
         }
-        if was.places != is.places || was.bytes != is.bytes {
-            return wrong(Some(inst), "accesses LDS or scratch before or behind another write");
+        let effects = Effects::of(inst, target);
+        // What was written before the program started may be read before a write that it was behind.
+        let same = match effects.unwritten {
+            true => {
+                was.places.iter().zip(&is.places).all(|(was, is)| is <= was)
+                    && is.bytes.iter().all(|writer| writer.is_none_or(|writer| writer < n))
+            }
+            false => was.places == is.places && was.bytes == is.bytes,
+        };
+        if !same {
+            return wrong(Some(inst), "accesses memory before or behind another write");
         }
         if was.walls != is.walls {
             return wrong(Some(inst), "is on the other side of a wall");
         }
-        let effects = Effects::of(inst, target);
         for space in effects.reads.each() {
             let (was, is) = (was.writes[space], is.writes[space]);
             if is > was || is < was && !effects.unwritten {

@@ -24,7 +24,7 @@ struct Sharing {
     registers: usize,
 }
 
-const SHARED_SGPRS: Sharing = Sharing { distance: 1024, registers: 32 };
+const SHARED_SGPRS: Sharing = Sharing { distance: 1024, registers: 64 };
 const SHARED_VGPRS: Sharing = Sharing { distance: 12, registers: 6 };
 
 /// IR instructions over which a lane mask made of a uniform condition is shared.
