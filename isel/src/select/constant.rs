@@ -316,6 +316,9 @@ impl<'a> Selector<'a> {
         let (mut at, mut bytes) = (self.whole_root(ptr), 0i64);
         for _ in 0..8 {
             let Some(inst) = self.f.def_inst(at) else { break };
+            if let Some(&(twin, distance)) = self.lds_twins.get(&at) {
+                return (twin, bytes.wrapping_add(distance));
+            }
             match self.f.insts[inst].kind {
                 InstKind::PtrAdd { base, index, scale, offset } => {
                     let constant = match index {

@@ -53,6 +53,7 @@ mod intrinsic;
 mod known_bits;
 mod lane_intrinsics;
 mod lds;
+mod lds_twins;
 mod loop_constants;
 mod memory;
 mod mubuf;
@@ -153,6 +154,8 @@ struct Selector<'a> {
     far_bases: FxHashMap<Value, SmallVec<[(u8, i64, Operand); 2]>>,
     /// Powers of two that divide offsets of buffers.
     divisors: scalar_buffer::Divisors,
+    /// Addresses of LDS that are others with an offset.
+    lds_twins: FxHashMap<Value, (Value, i64)>,
     /// LDS loads of a dword that one instruction does: the earlier one of each pair, and the later one.
     pairs: FxHashMap<Value, Value>,
     /// The earlier load of each later one in `pairs`.
@@ -233,6 +236,7 @@ pub fn select(
         biased: FxHashMap::default(),
         far_bases: FxHashMap::default(),
         divisors: scalar_buffer::Divisors::of(f),
+        lds_twins: FxHashMap::default(),
         pairs: FxHashMap::default(),
         paired_with: FxHashMap::default(),
         half_loads: FxHashMap::default(),

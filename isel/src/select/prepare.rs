@@ -51,6 +51,7 @@ impl<'a> Selector<'a> {
                 }
             }
         }
+        self.find_lds_twins(order);
         let (mut places, mut chained) = (SecondaryMap::new(), SecondaryMap::new());
         for &block in order {
             self.pair_lds_loads(block);
