@@ -15,9 +15,10 @@
 //! 5. [`relief`], before that: where the code's order takes registers that cost a wave, or more than there are, one that takes fewer.
 //! 6. [`pairs`], before all: two accesses of LDS as one instruction.
 //! 7. [`barriers`], too: what is computed behind a barrier is computed in front of it.
-//! 8. [`invariants`], behind [`before`]: moves that a loop repeats go in front of it where registers are left.
-//! 9. [`repeated_moves`], behind that: of equal moves in a block one is left where registers are left.
-//! 10. [`verify`], on request: proves the new order from the old one without any of this.
+//! 8. [`next_values`], too: what a loop goes on with is computed behind the branch that lanes leave it by.
+//! 9. [`invariants`], behind [`before`]: moves that a loop repeats go in front of it where registers are left.
+//! 10. [`repeated_moves`], behind that: of equal moves in a block one is left where registers are left.
+//! 11. [`verify`], on request: proves the new order from the old one without any of this.
 //!
 //! # Cost
 //!
@@ -35,6 +36,7 @@ mod invariants;
 mod latency;
 mod list;
 mod live;
+mod next_values;
 mod pairs;
 mod places;
 mod pressure;
@@ -52,5 +54,6 @@ pub use barriers::hoist_over_barriers;
 pub use before::schedule;
 pub use budget::Options;
 pub use invariants::hoist_invariants;
+pub use next_values::compute_late;
 pub use pairs::pair_lds;
 pub use repeated_moves::share_moves;

@@ -64,6 +64,7 @@ mod normalise;
 mod plan;
 mod positions;
 mod scalars;
+mod sides;
 mod whole_params;
 
 use mir::Result;

@@ -15,6 +15,7 @@
 use super::defer::Defer;
 use super::normalise::Shape;
 use super::positions::{Positions, Set};
+use super::sides::Sides;
 use cranelift_entity::EntityRef;
 use mir::analysis::{Csr, Dominators, Graph, Loop, Loops, Order};
 use mir::isa::{OpFlags, Unit};
@@ -69,14 +70,9 @@ impl Plan {
     /// Errors: `Defect` for a block with two back edges, which [`super::normalise::canonical_loops`] leaves none of.
     pub(super) fn new(f: &Function, split: &[(Block, Block)], shape: Shape) -> Result<Self> {
         let Shape { graph, mut rpo, dom, mut loops } = shape;
-        // Of the sides of a divergent branch, the smaller goes first: lanes wait for a short time only.
-        let swap = |b: u32| {
-            matches!(f.blocks[Block::from_u32(b)].term, Terminator::Divergent(_))
-                && matches!(graph.succs(b), [x, y] if [*x, *y].iter().all(|&s| dom.idom(s) == Some(b))
-                    && dom.subtree_len(*x) > dom.subtree_len(*y))
-        };
-        if rpo.blocks().iter().any(|&b| swap(b)) {
-            rpo = Order::reverse_post_order_by(&graph, swap);
+        let sides = Sides::new(f, &graph, &dom);
+        if rpo.blocks().iter().any(|&b| sides.second_first(b)) {
+            rpo = Order::reverse_post_order_by(&graph, |b| sides.second_first(b));
             loops = Loops::new(&graph, &rpo, &dom);
         }
         let nodes = graph.num_nodes();

@@ -13,12 +13,14 @@
 //! A value of a loop does not stand in for one behind the loop: it would have to travel in a VGPR where lanes
 //! leave the loop at different times, and be kept alive through it elsewhere.
 //!
-//! Addresses that differ by a constant are made to ([`neighbours`]), sums of what was subtracted are found ([`differences`]).
+//! Addresses that differ by a constant are made to ([`neighbours`]), sums of what was subtracted are found ([`differences`]), and variables that are
+//! equal are joined ([`equal_params`]).
 //!
 //! Cost: one look-up for each instruction, and for each write as many steps as there are roots that it may
 //! change, at most 60.
 
 mod differences;
+mod equal_params;
 mod neighbours;
 
 use super::memory::{Flow, Memory, is_constant};
@@ -118,6 +120,7 @@ pub fn number(func: &mut Function, module: &Module, target: &Target) {
         let replaced = pass.replaced;
         super::inline::substitute(func, &replaced);
     }
+    equal_params::join(func);
 }
 
 impl Numbering<'_> {
