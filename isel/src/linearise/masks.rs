@@ -5,10 +5,12 @@
 
 use super::plan::{Kind, Plan, Step};
 use super::scalars::{self, Val, Wave};
-use cranelift_entity::EntityRef;
+use cranelift_entity::{EntityRef, SecondaryMap};
 use mir::analysis::Graph;
 use mir::isa::MaskOp;
-use mir::machine::{Block, BlockData, Condition, Edge, Function, Inst, Operand, Terminator, VReg, VRegData};
+use mir::machine::{
+    Block, BlockData, Condition, Edge, Function, Inst, Operand, Reg, Terminator, VReg, VRegData,
+};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
 
@@ -25,7 +27,9 @@ pub(super) fn build(f: &mut Function, plan: &Plan) -> (Gates, Wave) {
     let gates = wave_edges(f, plan);
     let wave = Wave::new(f);
     scalars::pass_params(f, plan, &wave);
-    let mut masks = Masks { f, plan, gates: &gates, conditions: &conditions, saved: BTreeMap::new() };
+    let opposite = opposites(f, plan, &conditions);
+    let mut masks =
+        Masks { f, plan, gates: &gates, conditions: &conditions, opposite: &opposite, saved: BTreeMap::new() };
     let pending = masks.pending(&wave);
     masks.choose_saves();
     masks.heads(&pending);
@@ -87,12 +91,69 @@ fn wave_edges(f: &mut Function, plan: &Plan) -> Gates {
     gates
 }
 
+/// Turns round the comparisons whose masks say which lanes leave the side that the wave goes on with, and tells whose masks these are. A
+/// comparison of those that stay narrows EXEC itself.
+fn opposites(f: &mut Function, plan: &Plan, conditions: &[Option<VReg>]) -> Vec<bool> {
+    let mut opposite = vec![false; f.blocks.len()];
+    let leaves = |block: u32| {
+        let mask = conditions.get(block as usize).copied().flatten()?;
+        let side = plan.narrowed_successor(block)?;
+        let next = plan.graph.succs(block)[side];
+        // What is empty goes, and the other side is left.
+        let on = |from: u32, to: u32| plan.position(to) > plan.position(from);
+        let data = &f.blocks[Block::from_u32(next)];
+        let goes = on(block, next)
+            && data.insts.is_empty()
+            && data.term == Terminator::Jump
+            && plan.graph.succs(next).iter().all(|&behind| {
+                on(next, behind) && plan.kind[behind as usize] != Kind::Pending
+            });
+        ((side == 1) != goes).then_some(mask)
+    };
+    let blocks: Vec<(u32, VReg)> =
+        plan.order.blocks().iter().filter_map(|&block| Some((block, leaves(block)?))).collect();
+    if blocks.is_empty() {
+        return opposite;
+    }
+    // Who asks for each mask, and where it is made if that is at one place.
+    let mut users: SecondaryMap<VReg, u32> = SecondaryMap::new();
+    let mut made: SecondaryMap<VReg, Option<(Block, u32)>> = SecondaryMap::new();
+    conditions.iter().flatten().for_each(|&mask| users[mask] += 1);
+    for &block in &f.layout {
+        let data = &f.blocks[block];
+        for (at, inst) in data.insts.iter().enumerate() {
+            for (is_def, operand) in inst.regs() {
+                let Reg::Virtual(reg) = operand.reg else { continue };
+                if is_def {
+                    made[reg] = Some((block, at as u32));
+                } else {
+                    users[reg] += 1;
+                }
+            }
+        }
+        let arguments = data.thread_sargs.iter().flatten();
+        let edges = data.thread_succs.iter().chain(&data.wave_succs).flat_map(|edge| &edge.args);
+        arguments.chain(edges).for_each(|&arg| users[arg] += 1);
+    }
+    for (block, mask) in blocks {
+        let Some((home, at)) = made[mask].filter(|_| users[mask] == 1) else { continue };
+        let inst = &mut f.blocks[home].insts[at as usize];
+        if let Some(other) = inst.op.opposite_comparison() {
+            inst.op = other;
+            opposite[block as usize] = true;
+        }
+    }
+    opposite
+}
+
 struct Masks<'a> {
     f: &'a mut Function,
     plan: &'a Plan,
     gates: &'a Gates,
     /// Branch mask of each divergent block.
     conditions: &'a [Option<VReg>],
+    /// Divergent blocks whose branch mask has been turned round: lanes that are in it go to successor 1.
+    opposite: &'a [bool],
     /// Register that holds EXEC of a block, set in its tail.
     saved: BTreeMap<u32, VReg>,
 }
@@ -121,6 +182,11 @@ impl Masks<'_> {
 
     fn condition(&self, block: u32) -> Option<VReg> {
         self.conditions.get(block as usize).copied().flatten()
+    }
+
+    /// Whether the lanes in the branch mask of `block` go to successor `index`.
+    fn goes_by_mask(&self, block: u32, index: usize) -> bool {
+        (index == 0) != self.opposite[block as usize]
     }
 
     /// Collects the lanes of every pending block; the mask that each one's setter reads.
@@ -168,7 +234,7 @@ impl Masks<'_> {
             None => self.exec(),
             Some(condition) => {
                 let lanes = if matches!(old, Val::Reg(_)) { self.f.new_lane_mask() } else { to };
-                let op = if index == 0 { MaskOp::And } else { MaskOp::AndN2 };
+                let op = if self.goes_by_mask(block, index) { MaskOp::And } else { MaskOp::AndN2 };
                 self.tail(block, self.inst(op, [self.mask(lanes), self.exec(), self.mask(condition)]));
                 self.mask(lanes)
             }
@@ -184,9 +250,7 @@ impl Masks<'_> {
 
     /// The block at whose end the EXEC of `block` is saved: earlier ones that have it in a register already serve.
     fn save_point(&self, mut block: u32) -> u32 {
-        while self.condition(block).is_none()
-            && let Kind::Restore(earlier) = self.plan.kind[block as usize]
-        {
+        while let Kind::Restore(earlier) = self.plan.kind[block as usize] {
             block = earlier;
         }
         block
@@ -196,7 +260,7 @@ impl Masks<'_> {
         for &block in self.plan.order.blocks() {
             let from = match self.plan.kind[block as usize] {
                 Kind::Restore(m) if !self.plan.idle[block as usize] => self.save_point(m),
-                Kind::OtherSide(b, _) => b,
+                Kind::OtherSide(b, _) => self.save_point(b),
                 _ => continue,
             };
             if !self.saved.contains_key(&from) {
@@ -214,8 +278,8 @@ impl Masks<'_> {
                     .get(&self.save_point(m))
                     .map(|&s| self.inst(MaskOp::Mov, [self.exec(), self.mask(s)])),
                 Kind::OtherSide(b, index) => {
-                    self.saved.get(&b).zip(self.condition(b)).map(|(&s, condition)| {
-                        let op = if index == 0 { MaskOp::And } else { MaskOp::AndN2 };
+                    self.saved.get(&self.save_point(b)).zip(self.condition(b)).map(|(&s, condition)| {
+                        let op = if self.goes_by_mask(b, index) { MaskOp::And } else { MaskOp::AndN2 };
                         self.inst(op, [self.exec(), self.mask(s), self.mask(condition)])
                     })
                 }
@@ -242,23 +306,13 @@ impl Masks<'_> {
                 }
                 continue;
             };
-            let side = self.narrowed(block);
-            match (saved, side) {
-                (Some(saved), Some(0)) => {
-                    self.tail(
-                        block,
-                        self.inst(MaskOp::AndSaveexec, [self.mask(saved), self.mask(condition)]),
-                    );
-                }
-                (saved, side) => {
-                    if let Some(saved) = saved {
-                        self.tail(block, self.inst(MaskOp::Mov, [self.mask(saved), self.exec()]));
-                    }
-                    if let Some(side) = side {
-                        let op = if side == 0 { MaskOp::And } else { MaskOp::AndN2 };
-                        self.tail(block, self.inst(op, [self.exec(), self.exec(), self.mask(condition)]));
-                    }
-                }
+            // Two instructions, so that what is saved does not take the mask's register, which a comparison writes that narrows EXEC itself.
+            if let Some(saved) = saved {
+                self.tail(block, self.inst(MaskOp::Mov, [self.mask(saved), self.exec()]));
+            }
+            if let Some(side) = self.narrowed(block) {
+                let op = if self.goes_by_mask(block, side) { MaskOp::And } else { MaskOp::AndN2 };
+                self.tail(block, self.inst(op, [self.exec(), self.exec(), self.mask(condition)]));
             }
         }
     }

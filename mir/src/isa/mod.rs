@@ -11,6 +11,7 @@
 
 mod accept;
 mod address;
+mod comparisons;
 mod decode;
 mod encode;
 pub mod facts;
