@@ -140,13 +140,7 @@ fn registers(f: &Function) -> SecondaryMap<VReg, Known> {
 }
 
 /// Whether `inst` can be done on the way back to `header`, where `variable` is one of its parameters.
-fn goes(
-    f: &Function,
-    known: &SecondaryMap<VReg, Known>,
-    inst: &Inst,
-    variable: VReg,
-    header: Block,
-) -> bool {
+fn goes(f: &Function, known: &SecondaryMap<VReg, Known>, inst: &Inst, variable: VReg, header: Block) -> bool {
     let facts = inst.facts();
     let flags = OpFlags::SIDE_EFFECTS | OpFlags::BRANCH | OpFlags::BARRIER;
     let plain = facts.unit == Unit::Valu

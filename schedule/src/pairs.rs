@@ -3,6 +3,9 @@
 //! `ds_read2` and `ds_write2` reach two places behind one address, each up to 255 elements away, or 255 times 64 (`st64`). Neighbours
 //! have been merged as IR; here those that stand apart are found, in a block, behind one register. A load goes up to the first of the two
 //! if nothing in between may write the same place; a store goes down to the second if nothing in between may read or write the same place.
+//! Two stores alone are not paired if other memory is asked for between them: what each writes may come from a load of its own, and while the
+//! second arrives the first is written. Of more, most would wait for each other anyway.
+//!
 //! Those that are left are paired behind an address of their own, a sum that all pairs of the block share which are near, where an addition
 //! writes no carry.
 //!
@@ -156,6 +159,8 @@ fn find(f: &Function, data: &BlockData, target: &Target, moved: bool, pairs: &mu
     // What was written since the first of the loads that wait, and where in the code.
     let mut written: Vec<(usize, Place)> = Vec::new();
     let body = data.head_len as usize..data.tail_start as usize;
+    let is_store = |inst: &&Inst| KINDS.iter().any(|kind| kind.store && kind.op == inst.op);
+    let two_stores = data.insts[body.clone()].iter().filter(is_store).take(3).count() == 2;
     for (at, inst) in data.insts.iter().enumerate().take(body.end).skip(body.start) {
         mir::interrupt::checkpoint();
         let effects = Effects::of(inst, target);
@@ -164,6 +169,10 @@ fn find(f: &Function, data: &BlockData, target: &Target, moved: bool, pairs: &mu
             stores.clear();
             written.clear();
             continue;
+        }
+        if two_stores && effects.late && !effects.reads.meets(Spaces::LDS) {
+            // What is loaded here may be what the second one writes, and the pair would wait for it.
+            stores.clear();
         }
         if effects.writes.meets(Spaces::LDS) || effects.reads.meets(Spaces::LDS) {
             stores.retain(|open| effects.place.is_some_and(|place| open.place.apart(&place)));

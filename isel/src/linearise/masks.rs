@@ -28,8 +28,14 @@ pub(super) fn build(f: &mut Function, plan: &Plan) -> (Gates, Wave) {
     let wave = Wave::new(f);
     scalars::pass_params(f, plan, &wave);
     let opposite = opposites(f, plan, &conditions);
-    let mut masks =
-        Masks { f, plan, gates: &gates, conditions: &conditions, opposite: &opposite, saved: BTreeMap::new() };
+    let mut masks = Masks {
+        f,
+        plan,
+        gates: &gates,
+        conditions: &conditions,
+        opposite: &opposite,
+        saved: BTreeMap::new(),
+    };
     let pending = masks.pending(&wave);
     masks.choose_saves();
     masks.heads(&pending);
@@ -99,15 +105,16 @@ fn opposites(f: &mut Function, plan: &Plan, conditions: &[Option<VReg>]) -> Vec<
         let mask = conditions.get(block as usize).copied().flatten()?;
         let side = plan.narrowed_successor(block)?;
         let next = plan.graph.succs(block)[side];
-        // What is empty goes, and the other side is left.
+        // What is empty goes where it leads to the join, and the other side is left.
         let on = |from: u32, to: u32| plan.position(to) > plan.position(from);
         let data = &f.blocks[Block::from_u32(next)];
-        let goes = on(block, next)
-            && data.insts.is_empty()
-            && data.term == Terminator::Jump
-            && plan.graph.succs(next).iter().all(|&behind| {
-                on(next, behind) && plan.kind[behind as usize] != Kind::Pending
-            });
+        let goes =
+            on(block, next)
+                && data.insts.is_empty()
+                && data.term == Terminator::Jump
+                && plan.graph.succs(next).iter().all(|&behind| {
+                    on(next, behind) && matches!(plan.kind[behind as usize], Kind::Restore(_))
+                });
         ((side == 1) != goes).then_some(mask)
     };
     let blocks: Vec<(u32, VReg)> =

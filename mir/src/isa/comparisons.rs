@@ -71,7 +71,7 @@ mod tests {
             let Some(opposite) = op.opposite_comparison() else { continue };
             count += 1;
             let relations = if op.info().name.contains("_f") { 15 } else { 7 };
-            for &generation in Generation::ALL {
+            for generation in Generation::ALL {
                 let numbers = [op, opposite].map(|op| op.info().code(generation));
                 if let [Some(a), Some(b)] = numbers {
                     assert_eq!(a ^ b, relations, "{} {generation:?}", op.info().name);
