@@ -142,8 +142,11 @@ fn registers(f: &Function) -> SecondaryMap<VReg, Known> {
 /// Whether `inst` can be done on the way back to `header`, where `variable` is one of its parameters.
 fn goes(f: &Function, known: &SecondaryMap<VReg, Known>, inst: &Inst, variable: VReg, header: Block) -> bool {
     let facts = inst.facts();
-    let flags = OpFlags::SIDE_EFFECTS | OpFlags::BRANCH | OpFlags::BARRIER;
+    // What reads other lanes may read some that leave.
+    let flags = OpFlags::SIDE_EFFECTS | OpFlags::BRANCH | OpFlags::BARRIER | OpFlags::PERMLANE;
     let plain = facts.unit == Unit::Valu
+        && inst.mods.dpp().is_none()
+        && inst.mods.dpp8().is_none()
         && facts.def_count == 1
         && facts.implicit.contains(Implicit::EXEC_USE)
         && !facts.implicit.intersects(Implicit::DEFS)

@@ -145,7 +145,9 @@ fn opposites(f: &mut Function, plan: &Plan, conditions: &[Option<VReg>]) -> Vec<
     for (block, mask) in blocks {
         let Some((home, at)) = made[mask].filter(|_| users[mask] == 1) else { continue };
         let inst = &mut f.blocks[home].insts[at as usize];
-        if let Some(other) = inst.op.opposite_comparison() {
+        // A lane without one to read from compares nothing, and has a 0 whatever the relation is.
+        let own = inst.mods.dpp().is_none() && inst.mods.dpp8().is_none();
+        if let Some(other) = inst.op.opposite_comparison().filter(|_| own) {
             inst.op = other;
             opposite[block as usize] = true;
         }

@@ -1,7 +1,7 @@
 //! Which side of a divergent branch the wave visits first.
 //!
-//! The smaller, so that lanes wait for a short time only; but where both sides store, the smaller last if it loads nothing. Nobody waits
-//! for stores, except that what comes behind a burst of them in the same caches does: the instructions of the other side.
+//! The smaller, so that lanes wait for a short time only; but where both sides store, the smaller last if it stores several times and loads nothing.
+//! Nobody waits for stores, except that what comes behind a burst of them in the same caches does: the instructions of the other side.
 
 use mir::analysis::{Csr, Dominators, Graph};
 use mir::isa::{OpFlags, Unit};
