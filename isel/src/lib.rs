@@ -14,3 +14,4 @@ pub mod linearise;
 pub mod memory_model;
 pub mod merge_scalar_loads;
 pub mod select;
+mod uses;

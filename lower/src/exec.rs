@@ -3,7 +3,7 @@
 //! Linearisation prepares for moves at every place where values meet; most of those blocks end up empty. So:
 //!
 //! 1. writes of EXEC that nobody sees (EXEC is written afresh, or the program ends, before anything depends on it) go, once more
-//!    behind 3; of `s_and_saveexec_b64` the copy is left;
+//!    behind 3;
 //! 2. empty blocks are folded away, and a block that only follows its sole predecessor is appended to it;
 //! 3. what does nothing without lanes comes before the branch that skips it where no lane is left ([`skips`](crate::skips));
 //! 4. a copy of EXEC followed by its narrowing becomes one `s_and_saveexec_b64`;
@@ -95,18 +95,10 @@ fn only_sets_exec(inst: &Inst, wave: WaveSize) -> bool {
         && inst.operands.first().is_some_and(|operand| is_exec(operand, wave))
 }
 
-/// The copy that is left of an instruction which saves EXEC and narrows it, where nobody sees it narrowed.
-fn only_copy(inst: &Inst, wave: WaveSize) -> Option<Inst> {
-    let &[saved, _] = &inst.operands[..] else { return None };
-    let exec = Operand::exec(wave);
-    let is_save = inst.op == MaskOp::AndSaveexec.opcode(wave);
-    is_save.then(|| Inst { loc: inst.loc, ..Inst::new(MaskOp::Mov.opcode(wave), [saved, exec]) })
-}
-
 /// Removes writes of EXEC that nothing depends on.
 fn remove_dead_writes(f: &mut Function) {
     let wave = f.wave;
-    let may_go = |inst: &Inst| only_sets_exec(inst, wave) || only_copy(inst, wave).is_some();
+    let may_go = |inst: &Inst| only_sets_exec(inst, wave);
     let concerned: Vec<usize> =
         (0..f.layout.len()).filter(|&i| f.blocks[f.layout[i]].insts.iter().any(may_go)).collect();
     if concerned.is_empty() {
@@ -159,9 +151,6 @@ fn remove_dead_writes(f: &mut Function) {
             if !is_live && only_sets_exec(inst, wave) {
                 *keep = false;
                 continue;
-            }
-            if !is_live && let Some(copy) = only_copy(inst, wave) {
-                *inst = copy;
             }
             match first_of(inst, wave) {
                 First::Reads => is_live = true,
@@ -426,18 +415,6 @@ mod tests {
             (&[restore(), vmov()], Terminator::EndProgram, &[]),
         ]);
         assert_eq!(left[0].0, [Opcode::V_MOV_B32, Opcode::S_AND_SAVEEXEC_B64]);
-    }
-
-    #[test]
-    fn of_a_save_that_narrows_for_nobody_the_copy_is_left() {
-        let fused = Inst::new(Opcode::S_AND_SAVEEXEC_B64, [pair(2), pair(4)]);
-        let left = simplified(&[
-            (&[vmov(), fused], Terminator::Jump, &[1]),
-            (&[Inst::new(Opcode::S_ANDN2_B64, [EXEC, pair(2), pair(4)])], EXECZ, &[3, 2]),
-            (&[vmov(), vmov(), vmov(), vmov(), vmov()], Terminator::Jump, &[3]),
-            (&[restore(), vmov()], Terminator::EndProgram, &[]),
-        ]);
-        assert_eq!(left[0].0, [Opcode::V_MOV_B32, Opcode::S_ANDN1_SAVEEXEC_B64]);
     }
 
     /// What is one register for 32 lanes is half of EXEC for 64.

@@ -9,7 +9,7 @@
 
 use crate::narrowing::{self, meet, registers};
 use cranelift_entity::SecondaryMap;
-use mir::isa::{Implicit, MaskOp, OpFlags, Opcode, Unit};
+use mir::isa::{MaskOp, Unit};
 use mir::machine::{Block, Condition, Function, Inst, Operand, PReg, Terminator};
 use smallvec::SmallVec;
 
@@ -123,24 +123,15 @@ fn without_lanes(inst: &Inst, f: &Function) -> Option<Without> {
         [into, from] if is(MaskOp::Mov) && into != exec && (from == exec || from == Operand::Imm(0)) => {
             Some(zero(into))
         }
-        [saved, _] if is(MaskOp::AndSaveexec) => Some(Without { narrows: true, ..zero(saved) }),
         _ => None,
     }
 }
 
 /// Whether `inst` changes nothing where no lane is active: a vector instruction that writes VGPRs alone.
 fn is_nothing_without_lanes(inst: &Inst) -> bool {
-    let info = inst.op.info();
-    let facts = inst.facts();
-    let flags = OpFlags::SIDE_EFFECTS | OpFlags::BRANCH | OpFlags::BARRIER;
     let mut vgprs_only = true;
     inst.for_each_access(|access| vgprs_only &= !access.write || access.first.is_vgpr());
-    facts.unit == Unit::Valu
-        && vgprs_only
-        && facts.implicit.contains(Implicit::EXEC_USE)
-        && !facts.implicit.intersects(Implicit::DEFS)
-        && !info.flags.intersects(flags)
-        && inst.op != Opcode::V_READFIRSTLANE_B32
+    vgprs_only && inst.op.works_by_lane()
 }
 
 /// Whether `insts` leave 0 in `mask`.

@@ -15,8 +15,9 @@
 //!
 //! Cost: linear; functions without loops that lanes leave are not looked into.
 
+use crate::registers::{Home, Known, registers};
 use cranelift_entity::SecondaryMap;
-use mir::isa::{Implicit, OpFlags, Opcode, OperandAccess, Unit};
+use mir::isa::{OpFlags, OperandAccess};
 use mir::machine::{Block, Condition, Function, Inst, Reg, RegFile, Terminator, VReg, VRegFlags};
 
 /// Instructions on the way back: without lanes they run, too.
@@ -28,23 +29,13 @@ struct WayBack {
     header: Block,
 }
 
-/// What is known of a register.
-#[derive(Clone, Copy, Default)]
-struct Known {
-    /// Its first definition: the place of the block in the layout plus one, 0 where it is there from the start; and that in the block, where an
-    /// instruction of the body defines it.
-    home: u32,
-    at: Option<u32>,
-    /// Whether there are several.
-    again: bool,
-    /// The place of its last use, as far as the layout goes.
-    last: (u32, u32),
-    uses: u32,
-}
-
 /// Moves next values of `f`, modelled code with virtual registers.
 pub fn compute_late(f: &mut Function) {
-    let ways = ways_back(f);
+    let mut places: SecondaryMap<Block, u32> = SecondaryMap::new();
+    for (place, &block) in f.layout.iter().enumerate() {
+        places[block] = place as u32;
+    }
+    let ways = ways_back(f, &places);
     if ways.is_empty() {
         return;
     }
@@ -55,15 +46,19 @@ pub fn compute_late(f: &mut Function) {
         let variables = f.blocks[header].vparams.clone();
         let mut insts = Vec::new();
         for (next, variable) in args.into_iter().zip(variables) {
-            let own = known[next];
-            let (Some(at), false) = (own.at, own.again || insts.len() == MOST) else { continue };
-            let home = f.layout[own.home as usize - 1];
-            let inst = &f.blocks[home].insts[at as usize];
+            let (own, present) = (known[next], known[variable]);
+            let Home::Block(home) = own.home else { continue };
+            let home = Block::from_u32(home);
+            if insts.len() == MOST || own.uses > 0 || own.args != 1 {
+                continue;
+            }
+            let Some(inst) = f.blocks[home].insts.get(own.at as usize) else { continue };
             // Else both may have one register as it is.
-            let overlaps = known[variable].last > (own.home, at);
-            if overlaps && own.uses == 1 && goes(f, &known, inst, variable, header) {
+            let overlaps = present.end > (places[home], own.at);
+            // A parameter of a block has no instruction.
+            if overlaps && goes(f, &known, inst, [next, variable], header) {
                 insts.push(inst.clone());
-                moved[home].push(at as usize);
+                moved[home].push(own.at as usize);
             }
         }
         insts.into_iter().for_each(|inst| f.blocks[block].push(inst));
@@ -85,11 +80,9 @@ pub fn compute_late(f: &mut Function) {
 }
 
 /// Blocks that lead back to a header and hold nothing, behind a branch that is taken where no lane is left.
-fn ways_back(f: &Function) -> Vec<WayBack> {
-    let mut places: SecondaryMap<Block, usize> = SecondaryMap::new();
+fn ways_back(f: &Function, places: &SecondaryMap<Block, u32>) -> Vec<WayBack> {
     let mut entered: SecondaryMap<Block, (u32, bool)> = SecondaryMap::new();
-    for (place, &block) in f.layout.iter().enumerate() {
-        places[block] = place;
+    for &block in &f.layout {
         let data = &f.blocks[block];
         let lanes = matches!(data.term, Terminator::Uniform(Condition::Execz | Condition::Execnz));
         for edge in &data.wave_succs {
@@ -107,66 +100,34 @@ fn ways_back(f: &Function) -> Vec<WayBack> {
     f.layout.iter().filter_map(back).collect()
 }
 
-fn registers(f: &Function) -> SecondaryMap<VReg, Known> {
-    let mut known: SecondaryMap<VReg, Known> = SecondaryMap::new();
-    known.resize(f.vregs.len());
-    for (place, &block) in f.layout.iter().enumerate() {
-        let place = place as u32 + 1;
-        let data = &f.blocks[block];
-        for &param in data.vparams.iter().chain(&data.sparams) {
-            known[param].home = place;
-        }
-        for (at, inst) in data.insts.iter().enumerate() {
-            let at = at as u32;
-            for (k, operand) in inst.operands.iter().enumerate() {
-                let Some(Reg::Virtual(reg)) = operand.as_reg().map(|reg| reg.reg) else { continue };
-                let known = &mut known[reg];
-                if inst.operand_access(k) == OperandAccess::Def {
-                    known.again |= known.home != 0;
-                    known.home = place;
-                    known.at = Some(at).filter(|at| (data.head_len..data.tail_start).contains(at));
-                } else {
-                    known.uses += 1;
-                    known.last = (place, at);
-                }
-            }
-        }
-        for &arg in data.thread_succs.iter().chain(&data.wave_succs).flat_map(|edge| &edge.args) {
-            known[arg].uses += 1;
-            known[arg].last = (place, u32::MAX);
-        }
-    }
-    known
-}
-
-/// Whether `inst` can be done on the way back to `header`, where `variable` is one of its parameters.
-fn goes(f: &Function, known: &SecondaryMap<VReg, Known>, inst: &Inst, variable: VReg, header: Block) -> bool {
-    let facts = inst.facts();
+/// Whether `inst` defines `next` and can do so on the way back to `header`, which has it for its parameter `variable`.
+fn goes(
+    f: &Function,
+    known: &SecondaryMap<VReg, Known>,
+    inst: &Inst,
+    [next, variable]: [VReg; 2],
+    header: Block,
+) -> bool {
     // What reads other lanes may read some that leave.
-    let flags = OpFlags::SIDE_EFFECTS | OpFlags::BRANCH | OpFlags::BARRIER | OpFlags::PERMLANE;
-    let plain = facts.unit == Unit::Valu
-        && inst.mods.dpp().is_none()
+    let own = inst.mods.dpp().is_none()
         && inst.mods.dpp8().is_none()
-        && facts.def_count == 1
-        && facts.implicit.contains(Implicit::EXEC_USE)
-        && !facts.implicit.intersects(Implicit::DEFS)
-        && !inst.op.info().flags.intersects(flags)
-        && inst.op != Opcode::V_READFIRSTLANE_B32;
+        && !inst.op.info().flags.contains(OpFlags::PERMLANE);
     let depth = f.blocks[header].loop_depth;
-    let outside = |reg: VReg| match known[reg] {
-        Known { again: true, .. } => false,
-        Known { home: 0, .. } => true,
-        Known { home, .. } => f.blocks[f.layout[home as usize - 1]].loop_depth < depth,
+    let outside = |reg: VReg| match known[reg].home {
+        Home::Entry => true,
+        Home::Block(home) => f.blocks[Block::from_u32(home)].loop_depth < depth,
+        Home::Nowhere => false,
     };
     let mut reads = false;
-    plain
+    own && inst.op.works_by_lane()
+        && inst.facts().def_count == 1
         && inst.operands.iter().enumerate().all(|(k, operand)| {
             let Some(operand) = operand.as_reg() else { return true };
             let Reg::Virtual(reg) = operand.reg else { return false };
             let data = f.vregs[reg];
             match inst.operand_access(k) {
                 OperandAccess::Def => {
-                    data.file == RegFile::Vgpr && !data.flags.contains(VRegFlags::WHOLE_WAVE)
+                    reg == next && data.file == RegFile::Vgpr && !data.flags.contains(VRegFlags::WHOLE_WAVE)
                 }
                 OperandAccess::Use if reg == variable => {
                     reads = true;

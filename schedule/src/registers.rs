@@ -30,6 +30,12 @@ pub(crate) struct Known {
     /// Instructions that use it, and the place of the last one in its block, if all of them are in that of its definition.
     pub(crate) uses: u32,
     pub(crate) last: Option<u32>,
+    /// The place of its last use, an edge's included, as far as the layout goes: that of the block, and that in the block.
+    pub(crate) end: (u32, u32),
+    /// The place of its definition in its block.
+    pub(crate) at: u32,
+    /// Edges that pass it on.
+    pub(crate) args: u32,
     /// The loop that it was moved out of last.
     pub(crate) gone: Option<Loop>,
 }
@@ -38,7 +44,8 @@ pub(crate) struct Known {
 pub(crate) fn registers(f: &Function) -> SecondaryMap<VReg, Known> {
     let mut known: SecondaryMap<VReg, Known> = SecondaryMap::new();
     known.resize(f.vregs.len());
-    for &block in &f.layout {
+    for (place, &block) in f.layout.iter().enumerate() {
+        let place = place as u32;
         let data = &f.blocks[block];
         for &param in data.vparams.iter().chain(&data.sparams) {
             known[param].home = Home::Block(block.as_u32());
@@ -51,18 +58,22 @@ pub(crate) fn registers(f: &Function) -> SecondaryMap<VReg, Known> {
                 if access == OperandAccess::Def {
                     let again = known.home != Home::Entry || at >= data.tail_start as usize;
                     known.home = if again { Home::Nowhere } else { Home::Block(block.as_u32()) };
+                    known.at = at as u32;
                     continue;
                 }
                 known.fixed |= matches!(access, OperandAccess::Tied { .. });
                 known.copied |= inst.op.is_copy();
                 let first = known.uses == 0 || known.last.is_some();
                 known.uses += 1;
+                known.end = (place, at as u32);
                 known.last = (first && known.home == Home::Block(block.as_u32())).then_some(at as u32);
             }
         }
         let edges = data.thread_succs.iter().chain(&data.wave_succs);
         for &arg in edges.flat_map(|edge| &edge.args) {
             known[arg].fixed = true;
+            known[arg].args += 1;
+            known[arg].end = (place, u32::MAX);
         }
     }
     known

@@ -8,8 +8,8 @@
 //!
 //! Cost: linear. Sources: GCN3 ISA and Vega ISA, "Vector ALU", `V_LSHLREV_B32`: the amount is `S0[4:0]`; others alike.
 
-use super::image_address::count_uses;
 use super::{single_result, vgpr};
+use crate::uses::count_uses;
 use cranelift_entity::{EntitySet, SecondaryMap};
 use mir::isa::Opcode::{self, *};
 use mir::machine::{Block, Function, Inst, Operand, Reg, RegOperand, VReg};

@@ -7,7 +7,7 @@
 //! Cost: linear. Sources: RDNA ISA, "MIMG: non-sequential addresses"; LLVM's threshold of three registers.
 
 use super::vgpr;
-use cranelift_entity::SecondaryMap;
+use crate::uses::count_uses;
 use mir::isa::format::Slot;
 use mir::isa::{Format, Opcode, image_address_dwords};
 use mir::machine::{Block, Function, Inst, Operand, Reg, RegOperand, VReg};
@@ -94,22 +94,4 @@ fn whole(f: &Function, operand: Option<&Operand>) -> Option<VReg> {
         RegOperand { reg: Reg::Virtual(reg), sub: 0, dwords } if f.vregs[reg].dwords == dwords => Some(reg),
         _ => None,
     }
-}
-
-/// How many operands and arguments of edges are, or are part of, a register.
-pub(super) fn count_uses(f: &Function, layout: &[Block]) -> SecondaryMap<VReg, u32> {
-    let mut uses: SecondaryMap<VReg, u32> = SecondaryMap::new();
-    for &block in layout {
-        let data = &f.blocks[block];
-        for (is_def, operand) in data.insts.iter().flat_map(Inst::regs) {
-            if let (false, Reg::Virtual(reg)) = (is_def, operand.reg) {
-                uses[reg] += 1;
-            }
-        }
-        let scalars = data.thread_sargs.iter().flatten();
-        for &arg in data.thread_succs.iter().flat_map(|edge| &edge.args).chain(scalars) {
-            uses[arg] += 1;
-        }
-    }
-    uses
 }

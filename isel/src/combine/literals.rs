@@ -8,7 +8,7 @@
 //!
 //! Cost: linear. Source: RDNA ISA, "Vector ALU operands": VOP3 takes a literal.
 
-use super::image_address::count_uses;
+use crate::uses::count_uses;
 use mir::isa::Opcode::S_MOV_B32;
 use mir::isa::{Format, OperandKind, Role, ValueType};
 use mir::machine::{Block, Encoding, Function, Inst, Operand, Reg, RegOperand, VReg};

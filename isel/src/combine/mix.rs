@@ -10,8 +10,8 @@
 //!
 //! Cost: linear. Source: Vega and RDNA ISA manuals, V_MAD_MIX_F32, V_FMA_MIX_F32, V_FMA_MIXLO_F16.
 
-use super::image_address::count_uses;
 use super::{is_wall, single_result, vgpr};
+use crate::uses::count_uses;
 use cranelift_entity::SecondaryMap;
 use mir::isa::OpFlags;
 use mir::isa::Opcode::{self, *};

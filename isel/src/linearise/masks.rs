@@ -5,6 +5,7 @@
 
 use super::plan::{Kind, Plan, Step};
 use super::scalars::{self, Val, Wave};
+use crate::uses::count_uses;
 use cranelift_entity::{EntityRef, SecondaryMap};
 use mir::analysis::Graph;
 use mir::isa::MaskOp;
@@ -27,13 +28,13 @@ pub(super) fn build(f: &mut Function, plan: &Plan) -> (Gates, Wave) {
     let gates = wave_edges(f, plan);
     let wave = Wave::new(f);
     scalars::pass_params(f, plan, &wave);
-    let opposite = opposites(f, plan, &conditions);
+    let inverted = invert(f, plan, &conditions);
     let mut masks = Masks {
         f,
         plan,
         gates: &gates,
         conditions: &conditions,
-        opposite: &opposite,
+        inverted: &inverted,
         saved: BTreeMap::new(),
     };
     let pending = masks.pending(&wave);
@@ -97,10 +98,10 @@ fn wave_edges(f: &mut Function, plan: &Plan) -> Gates {
     gates
 }
 
-/// Turns round the comparisons whose masks say which lanes leave the side that the wave goes on with, and tells whose masks these are. A
+/// Inverts the comparisons whose masks say which lanes leave the side that the wave goes on with, and tells whose masks these are. A
 /// comparison of those that stay narrows EXEC itself.
-fn opposites(f: &mut Function, plan: &Plan, conditions: &[Option<VReg>]) -> Vec<bool> {
-    let mut opposite = vec![false; f.blocks.len()];
+fn invert(f: &mut Function, plan: &Plan, conditions: &[Option<VReg>]) -> Vec<bool> {
+    let mut inverted = vec![false; f.blocks.len()];
     let leaves = |block: u32| {
         let mask = conditions.get(block as usize).copied().flatten()?;
         let side = plan.narrowed_successor(block)?;
@@ -120,39 +121,34 @@ fn opposites(f: &mut Function, plan: &Plan, conditions: &[Option<VReg>]) -> Vec<
     let blocks: Vec<(u32, VReg)> =
         plan.order.blocks().iter().filter_map(|&block| Some((block, leaves(block)?))).collect();
     if blocks.is_empty() {
-        return opposite;
+        return inverted;
     }
-    // Who asks for each mask, and where it is made if that is at one place.
-    let mut users: SecondaryMap<VReg, u32> = SecondaryMap::new();
-    let mut made: SecondaryMap<VReg, Option<(Block, u32)>> = SecondaryMap::new();
-    conditions.iter().flatten().for_each(|&mask| users[mask] += 1);
+    // Who asks for each mask besides branches, whose branch it is, and where it is made.
+    let uses = count_uses(f, &f.layout);
+    let mut branches: SecondaryMap<VReg, u32> = SecondaryMap::new();
+    conditions.iter().flatten().for_each(|&mask| branches[mask] += 1);
+    let mut made: SecondaryMap<VReg, Option<(Block, usize)>> = SecondaryMap::new();
     for &block in &f.layout {
-        let data = &f.blocks[block];
-        for (at, inst) in data.insts.iter().enumerate() {
+        for (at, inst) in f.blocks[block].insts.iter().enumerate() {
             for (is_def, operand) in inst.regs() {
-                let Reg::Virtual(reg) = operand.reg else { continue };
-                if is_def {
-                    made[reg] = Some((block, at as u32));
-                } else {
-                    users[reg] += 1;
+                if let (true, Reg::Virtual(reg)) = (is_def, operand.reg) {
+                    made[reg] = Some((block, at));
                 }
             }
         }
-        let arguments = data.thread_sargs.iter().flatten();
-        let edges = data.thread_succs.iter().chain(&data.wave_succs).flat_map(|edge| &edge.args);
-        arguments.chain(edges).for_each(|&arg| users[arg] += 1);
     }
     for (block, mask) in blocks {
-        let Some((home, at)) = made[mask].filter(|_| users[mask] == 1) else { continue };
-        let inst = &mut f.blocks[home].insts[at as usize];
+        let alone = uses[mask] == 0 && branches[mask] == 1;
+        let Some((home, at)) = made[mask].filter(|_| alone) else { continue };
+        let inst = &mut f.blocks[home].insts[at];
         // A lane without one to read from compares nothing, and has a 0 whatever the relation is.
         let own = inst.mods.dpp().is_none() && inst.mods.dpp8().is_none();
-        if let Some(other) = inst.op.opposite_comparison().filter(|_| own) {
-            inst.op = other;
-            opposite[block as usize] = true;
+        if let Some(inverse) = inst.op.inverse_comparison().filter(|_| own) {
+            inst.op = inverse;
+            inverted[block as usize] = true;
         }
     }
-    opposite
+    inverted
 }
 
 struct Masks<'a> {
@@ -161,8 +157,8 @@ struct Masks<'a> {
     gates: &'a Gates,
     /// Branch mask of each divergent block.
     conditions: &'a [Option<VReg>],
-    /// Divergent blocks whose branch mask has been turned round: lanes that are in it go to successor 1.
-    opposite: &'a [bool],
+    /// Divergent blocks whose branch mask has been inverted: lanes that are in it go to successor 1.
+    inverted: &'a [bool],
     /// Register that holds EXEC of a block, set in its tail.
     saved: BTreeMap<u32, VReg>,
 }
@@ -195,7 +191,7 @@ impl Masks<'_> {
 
     /// Whether the lanes in the branch mask of `block` go to successor `index`.
     fn goes_by_mask(&self, block: u32, index: usize) -> bool {
-        (index == 0) != self.opposite[block as usize]
+        (index == 0) != self.inverted[block as usize]
     }
 
     /// Collects the lanes of every pending block; the mask that each one's setter reads.

@@ -16,9 +16,10 @@
 //! Every block gets its EXEC in one of four ways (`Kind`), the first that applies:
 //!
 //! * *direct*: never deferred; the wave comes straight from the thread predecessors and EXEC is right already. A divergent
-//!   branch leaves it right: `s_and_saveexec_b64 S, cond`;
+//!   branch leaves it right: `s_mov_b64 S, exec; s_and_b64 exec, exec, cond`, with the other operation where cond is that of the other side;
 //! * *restore*: exactly the lanes of an earlier block m of the same loop come here (m dominates, this block
-//!   post-dominates m within the iteration): `s_mov_b64 exec, S(m)`. Joins of if-then-else and exits of loops are such;
+//!   post-dominates m within the iteration): `s_mov_b64 exec, S(m)`. Joins of if-then-else and exits of loops are such; where m itself restores
+//!   those of an earlier one, that one saves for both;
 //! * *other side*: the second target of one divergent branch b: `s_andn2_b64 exec, S(b), cond`;
 //! * *pending*: the general case. Each predecessor adds its lanes to a mask, in loops over all iterations; the block (or
 //!   its gate) takes EXEC from it. The masks are SSA on the wave graph, with 0 where nothing was added.
@@ -30,7 +31,8 @@
 //! Example, `if (c) A; else B;`:
 //!
 //! ```text
-//! head:   s_and_saveexec_b64 S, c      S = lanes here, EXEC = those with c
+//! head:   s_mov_b64 S, exec            S = lanes here
+//!         s_and_b64 exec, exec, c      EXEC = those with c
 //!         s_cbranch_execz gate
 //! A:      ...
 //! gate:   s_andn2_b64 exec, S, c

@@ -15,7 +15,7 @@
 use super::defer::Defer;
 use super::normalise::Shape;
 use super::positions::{Positions, Set};
-use super::sides::Sides;
+use super::sides::second_first;
 use cranelift_entity::EntityRef;
 use mir::analysis::{Csr, Dominators, Graph, Loop, Loops, Order};
 use mir::isa::{OpFlags, Unit};
@@ -70,9 +70,9 @@ impl Plan {
     /// Errors: `Defect` for a block with two back edges, which [`super::normalise::canonical_loops`] leaves none of.
     pub(super) fn new(f: &Function, split: &[(Block, Block)], shape: Shape) -> Result<Self> {
         let Shape { graph, mut rpo, dom, mut loops } = shape;
-        let sides = Sides::new(f, &graph, &dom);
-        if rpo.blocks().iter().any(|&b| sides.second_first(b)) {
-            rpo = Order::reverse_post_order_by(&graph, |b| sides.second_first(b));
+        let swapped = second_first(f, &graph, &dom);
+        if swapped.contains(&true) {
+            rpo = Order::reverse_post_order_by(&graph, |b| swapped[b as usize]);
             loops = Loops::new(&graph, &rpo, &dom);
         }
         let nodes = graph.num_nodes();

@@ -2,73 +2,62 @@
 //!
 //! The smaller, so that lanes wait for a short time only; but where both sides store, the smaller last if it stores several times and loads nothing.
 //! Nobody waits for stores, except that what comes behind a burst of them in the same caches does: the instructions of the other side.
+//!
+//! A side is what its first block dominates; its size is counted in blocks. Cost: linear.
 
 use mir::analysis::{Csr, Dominators, Graph};
 use mir::isa::{OpFlags, Unit};
-use mir::machine::{Block, Function, Terminator};
+use mir::machine::{Function, Terminator};
 
-/// The order of sides.
-pub(super) struct Sides<'a> {
-    f: &'a Function,
-    graph: &'a Csr,
-    dom: &'a Dominators,
-    /// Loads and stores of vector memory in the blocks of smaller preorder numbers of dominance.
-    accesses: Vec<Accesses>,
-}
-
+/// Loads and stores of vector memory.
 #[derive(Clone, Copy, Default)]
 struct Accesses {
     loads: u32,
     stores: u32,
 }
 
-impl<'a> Sides<'a> {
-    pub(super) fn new(f: &'a Function, graph: &'a Csr, dom: &'a Dominators) -> Self {
-        let mut accesses = vec![Accesses::default(); graph.num_nodes() + 1];
-        for &block in &f.layout {
-            if let Some((at, _)) = dom.preorder_range(block.as_u32()) {
-                accesses[at as usize + 1] = count(f, block);
-            }
+/// For each block, whether its second successor goes before the first.
+pub(super) fn second_first(f: &Function, graph: &Csr, dom: &Dominators) -> Vec<bool> {
+    let mut swapped = vec![false; graph.num_nodes()];
+    let mut accesses = None;
+    for &block in &f.layout {
+        let number = block.as_u32();
+        let &[x, y] = graph.succs(number) else { continue };
+        let divergent = matches!(f.blocks[block].term, Terminator::Divergent(_));
+        let [first, second] = [x, y].map(|side| dom.subtree_len(side));
+        if !divergent || first == second || [x, y].iter().any(|&side| dom.idom(side) != Some(number)) {
+            continue;
         }
-        for i in 1..accesses.len() {
-            accesses[i].loads += accesses[i - 1].loads;
-            accesses[i].stores += accesses[i - 1].stores;
-        }
-        Self { f, graph, dom, accesses }
+        let (small, large) = if first < second { (x, y) } else { (y, x) };
+        let accesses = accesses.get_or_insert_with(|| in_preorder(f, graph, dom));
+        let [a, b] = [small, large].map(|side| of_side(accesses, dom, side));
+        let is_burst = a.stores > 1 && a.loads == 0 && b.stores > 0;
+        swapped[number as usize] = (small == y) != is_burst;
     }
-
-    /// Whether the second successor of `block` goes before the first.
-    pub(super) fn second_first(&self, block: u32) -> bool {
-        let divergent = matches!(self.f.blocks[Block::from_u32(block)].term, Terminator::Divergent(_));
-        let &[x, y] = self.graph.succs(block) else { return false };
-        if !divergent || [x, y].iter().any(|&side| self.dom.idom(side) != Some(block)) {
-            return false;
-        }
-        let sizes = [x, y].map(|side| self.dom.subtree_len(side));
-        let small = if sizes[0] > sizes[1] { y } else { x };
-        let last = sizes[0] != sizes[1] && {
-            let (small, large) = (self.behind(small), self.behind(if small == x { y } else { x }));
-            small.loads == 0 && small.stores > 1 && large.stores > 0
-        };
-        (small == y) != last
-    }
-
-    /// What `side` and the blocks that only it leads to access.
-    fn behind(&self, side: u32) -> Accesses {
-        let Some((first, last)) = self.dom.preorder_range(side) else { return Accesses::default() };
-        let (before, with) = (self.accesses[first as usize], self.accesses[last as usize + 1]);
-        Accesses { loads: with.loads - before.loads, stores: with.stores - before.stores }
-    }
+    swapped
 }
 
-fn count(f: &Function, block: Block) -> Accesses {
-    let mut accesses = Accesses::default();
-    for inst in &f.blocks[block].insts {
-        let info = inst.op.info();
-        if inst.facts().unit == Unit::Vmem {
-            accesses.loads += u32::from(info.flags.contains(OpFlags::LOAD));
-            accesses.stores += u32::from(info.flags.contains(OpFlags::STORE));
+/// How much is accessed in all blocks in front of each one, in the preorder of dominance.
+fn in_preorder(f: &Function, graph: &Csr, dom: &Dominators) -> Vec<Accesses> {
+    let mut accesses = vec![Accesses::default(); graph.num_nodes() + 1];
+    for &block in &f.layout {
+        let Some((at, _)) = dom.preorder_range(block.as_u32()) else { continue };
+        let own = &mut accesses[at as usize + 1];
+        for inst in f.blocks[block].insts.iter().filter(|inst| inst.facts().unit == Unit::Vmem) {
+            let flags = inst.op.info().flags;
+            own.loads += u32::from(flags.contains(OpFlags::LOAD));
+            own.stores += u32::from(flags.contains(OpFlags::STORE));
         }
     }
+    for i in 1..accesses.len() {
+        accesses[i].loads += accesses[i - 1].loads;
+        accesses[i].stores += accesses[i - 1].stores;
+    }
     accesses
+}
+
+fn of_side(accesses: &[Accesses], dom: &Dominators, side: u32) -> Accesses {
+    let Some((first, last)) = dom.preorder_range(side) else { return Accesses::default() };
+    let (before, with) = (accesses[first as usize], accesses[last as usize + 1]);
+    Accesses { loads: with.loads - before.loads, stores: with.stores - before.stores }
 }

@@ -274,6 +274,20 @@ impl Comparison {
     }
 }
 
+impl Opcode {
+    /// Whether it is an instruction of the vector ALU that does nothing for lanes that are not active, and nothing else: where it writes VGPRs alone,
+    /// nothing happens without lanes.
+    pub fn works_by_lane(self) -> bool {
+        let facts = self.facts();
+        let flags = OpFlags::SIDE_EFFECTS | OpFlags::BRANCH | OpFlags::BARRIER;
+        facts.unit == Unit::Valu
+            && facts.implicit.contains(Implicit::EXEC_USE)
+            && !facts.implicit.intersects(Implicit::DEFS)
+            && !self.info().flags.intersects(flags)
+            && self != Self::V_READFIRSTLANE_B32
+    }
+}
+
 /// No such operand.
 const NONE: u8 = u8::MAX;
 /// Dwords of a buffer resource.
@@ -448,7 +462,7 @@ const fn slot(info: &OpcodeInfo, wanted: Slot) -> u8 {
     NONE
 }
 
-const fn is_float(ty: ValueType) -> bool {
+pub(super) const fn is_float(ty: ValueType) -> bool {
     matches!(ty, ValueType::F16 | ValueType::V2F16 | ValueType::F32 | ValueType::F64)
 }
 
