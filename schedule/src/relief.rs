@@ -113,12 +113,13 @@ impl<'a> Search<'a> {
         for place in places {
             mir::interrupt::checkpoint();
             // The closer to the goal the code's order is left, the more of it is kept.
-            let (order, less) =
-                [goal.vgprs, goal.vgprs / 2, 0].into_iter().enumerate().find_map(|(n, vgprs)| {
-                    let order = self.block(place, Dwords { vgprs, ..goal }, n > 0);
-                    let less = self.taken(place, &order);
-                    fits(less).then_some((order, less))
-                })?;
+            let until = [goal.vgprs, goal.vgprs / 2, 0].map(|vgprs| Way::Until(Dwords { vgprs, ..goal }));
+            let ways = until.into_iter().chain([Way::DepthFirst]);
+            let (order, less) = ways.enumerate().find_map(|(n, way)| {
+                let order = self.block(place, way, n > 0);
+                let less = self.taken(place, &order);
+                fits(less).then_some((order, less))
+            })?;
             most = most.max(less);
             orders.push((place, order));
         }
@@ -126,8 +127,8 @@ impl<'a> Search<'a> {
         Some((orders.into_iter().map(|(place, order)| (self.f.layout[place], order)).collect(), most))
     }
 
-    /// An order of the block at `place` that keeps the code's as long as that takes at most `limit`; `again`: the last one was of this block.
-    fn block(&mut self, place: usize, limit: Dwords, again: bool) -> Vec<u32> {
+    /// An order of the block at `place`; `again`: the last one was of this block.
+    fn block(&mut self, place: usize, way: Way, again: bool) -> Vec<u32> {
         let block = self.f.layout[place];
         let first = self.regions.code.block(place);
         let data = &self.f.blocks[block];
@@ -147,10 +148,20 @@ impl<'a> Search<'a> {
                 self.walk.behind = self.regions.profile.now;
                 self.regions.graph(self.f, data, first, runs);
             }
-            self.walk.region(self.f, first, runs, limit, &self.regions, &mut order);
+            self.walk.region(self.f, first, runs, way, &self.regions, &mut order);
         }
         order
     }
+}
+
+/// How a walk chooses what comes next.
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    /// In the code's order as long as so many dwords are alive at most, then what ends most.
+    Until(Dwords),
+    /// What the unit just taken reads, and what that reads, before anything else: where much is read at once and used one by one, as the
+    /// elements of loads that all stand at the start, no single step takes fewer registers, but each such chain ends what it begins.
+    DepthFirst,
 }
 
 /// A walk through a region, from its end.
@@ -167,6 +178,8 @@ struct Walk {
     left: Vec<u32>,
     /// Units behind which nothing is left.
     ready: Ready,
+    /// The same, the one that became so last at the end.
+    deep: Vec<u32>,
 }
 
 /// Units that may come next, of which the last ones of the code are looked at.
@@ -213,7 +226,7 @@ impl Walk {
         f: &Function,
         first: u32,
         runs: &[Run],
-        limit: Dwords,
+        way: Way,
         regions: &Regions<'_>,
         order: &mut [u32],
     ) {
@@ -231,31 +244,23 @@ impl Walk {
             }
         }
         self.edges(regions, runs.len());
-        let mut end = runs[runs.len() - 1].end;
-        while let Some((&last, others)) = self.ready.near.split_last() {
-            mir::interrupt::checkpoint();
-            let mut best = (self.change(f, &regions.profile, accesses(last), last), others.len());
-            if !self.allows(best.0, limit) {
-                for (at, &unit) in others.iter().enumerate().rev() {
-                    if accesses(unit).len() > ACCESSES {
-                        continue;
-                    }
-                    let change = self.change(f, &regions.profile, accesses(unit), unit);
-                    let over = |change: [i32; 2]| self.now.sgprs as i32 + change[0] - limit.sgprs as i32;
-                    let key = |change: [i32; 2]| (over(change).max(0), change[1]);
-                    if key(change) < key(best.0) {
-                        best = (change, at);
-                    }
-                }
+        self.ready.clear();
+        self.deep.clear();
+        for unit in 0..runs.len() as u32 {
+            if self.left[unit as usize] == 0 {
+                self.becomes_ready(unit, way);
             }
-            let unit = self.ready.take(best.1);
+        }
+        let mut end = runs[runs.len() - 1].end;
+        while let Some(unit) = self.next(f, way, &regions.profile, accesses) {
+            mir::interrupt::checkpoint();
             self.issue(f, &regions.profile, accesses(unit), unit);
-            for &pred in &self.preds
-                [self.first_pred[unit as usize] as usize..self.first_pred[unit as usize + 1] as usize]
-            {
+            // Of what becomes ready together, the first of the code is issued first if what is deep comes first: values behind short chains.
+            for k in (self.first_pred[unit as usize]..self.first_pred[unit as usize + 1]).rev() {
+                let pred = self.preds[k as usize];
                 self.left[pred as usize] -= 1;
                 if self.left[pred as usize] == 0 {
-                    self.ready.push(pred);
+                    self.becomes_ready(pred, way);
                 }
             }
             let run = &runs[unit as usize];
@@ -264,6 +269,40 @@ impl Walk {
                 order[end as usize] = k;
             }
         }
+    }
+
+    fn becomes_ready(&mut self, unit: u32, way: Way) {
+        match way {
+            Way::Until(_) => self.ready.push(unit),
+            Way::DepthFirst => self.deep.push(unit),
+        }
+    }
+
+    /// Takes the unit that stands in front of all that were taken.
+    fn next<'a>(
+        &mut self,
+        f: &Function,
+        way: Way,
+        profile: &Profile,
+        accesses: impl Fn(u32) -> &'a [Access],
+    ) -> Option<u32> {
+        let Way::Until(limit) = way else { return self.deep.pop() };
+        let (&last, others) = self.ready.near.split_last()?;
+        let mut best = (self.change(f, profile, accesses(last), last), others.len());
+        if !self.allows(best.0, limit) {
+            for (at, &unit) in others.iter().enumerate().rev() {
+                if accesses(unit).len() > ACCESSES {
+                    continue;
+                }
+                let change = self.change(f, profile, accesses(unit), unit);
+                let over = |change: [i32; 2]| self.now.sgprs as i32 + change[0] - limit.sgprs as i32;
+                let key = |change: [i32; 2]| (over(change).max(0), change[1]);
+                if key(change) < key(best.0) {
+                    best = (change, at);
+                }
+            }
+        }
+        Some(self.ready.take(best.1))
     }
 
     /// Turns the graph's edges round.
@@ -278,7 +317,6 @@ impl Walk {
         self.preds.clear();
         self.preds.resize(self.first_pred[count] as usize, 0);
         self.left.clear();
-        self.ready.clear();
         let mut next = self.first_pred.clone();
         for unit in 0..count as u32 {
             let succs = graph.succs(unit);
@@ -288,9 +326,6 @@ impl Walk {
                 *place += 1;
             }
             self.left.push(succs.len() as u32);
-            if succs.is_empty() {
-                self.ready.push(unit);
-            }
         }
     }
 
