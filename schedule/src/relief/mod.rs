@@ -1,0 +1,170 @@
+//! Orders that take fewer registers.
+//!
+//! Several ways are tried ([`backward::Choice`]), the ones that keep most of the code's own order first: from the end of a region to its start ([`backward`]), and
+//! from its start ([`forward`]). Where no order is found that is good enough in all blocks, nothing is changed: a register less in one
+//! block is worth nothing if the function takes it in another.
+//!
+//! Cost: that of one more walk through the blocks that take too many, times the steps of occupancy that are tried; at each unit
+//! a few others are looked at.
+
+mod backward;
+mod forward;
+mod ready;
+
+use crate::before::split;
+use crate::budget::{self, Options};
+use crate::code::Code;
+use crate::live::{Dwords, LiveOut};
+use crate::regions::Regions;
+use crate::units::Units;
+use backward::{Choice, Walk};
+use forward::EarlyEnds;
+use mir::machine::{Block, Function};
+use mir::target::Target;
+
+/// Accesses of a unit, with more of which it is looked at only in its turn, and then roughly: looking for what it accesses twice would cost their square.
+const ACCESSES: usize = 64;
+/// Steps of occupancy that are tried.
+const STEPS: usize = 3;
+
+/// How an order is found.
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    FromEnd(Choice),
+    FromStart,
+}
+
+/// The new orders of some blocks, and the most dwords that are alive in any block then.
+pub(crate) type Found = (Vec<(Block, Vec<u32>)>, Dwords);
+
+/// Orders of blocks of `f` in which one more wave fits, or in which it need not spill. `most` dwords are alive at a time, `by_place` of them in
+/// each block of the layout.
+pub(crate) fn find(
+    f: &Function,
+    target: &Target,
+    options: &Options,
+    code: &Code,
+    live: &LiveOut,
+    most: Dwords,
+    by_place: Vec<Dwords>,
+) -> Option<Found> {
+    let mut goal = budget::better(f, target, options, most)?;
+    let mut search = Search::new(f, target, code, live, by_place);
+    let mut found = None;
+    for _ in 0..STEPS {
+        let Some((orders, less)) = search.all(goal) else { break };
+        let next = budget::better(f, target, options, less);
+        found = Some((orders, less));
+        match next {
+            Some(next) if next.vgprs < goal.vgprs => goal = next,
+            _ => break,
+        }
+    }
+    found
+}
+
+/// Looks for orders. Its memory is used again.
+struct Search<'a> {
+    f: &'a Function,
+    live: &'a LiveOut,
+    /// The most dwords of each block, by its place in the layout.
+    most: Vec<Dwords>,
+    regions: Regions<'a>,
+    units: Units,
+    parts: Vec<std::ops::Range<usize>>,
+    walk: Walk,
+    forward: EarlyEnds,
+}
+
+impl<'a> Search<'a> {
+    fn new(
+        f: &'a Function,
+        target: &'a Target,
+        code: &'a Code,
+        live: &'a LiveOut,
+        most: Vec<Dwords>,
+    ) -> Self {
+        let regions = Regions::new(f, code, target);
+        let (walk, forward) = (Walk::new(f), EarlyEnds::new(f));
+        Self { f, live, most, regions, units: Units::default(), parts: Vec::new(), walk, forward }
+    }
+
+    /// The most dwords that are alive in the block at `place` in this order.
+    fn taken(&mut self, place: usize, order: &[u32]) -> Dwords {
+        let block = self.f.layout[place];
+        let Regions { code, profile, .. } = &mut self.regions;
+        profile.enter_block(self.live.dwords(block), self.live.near(block));
+        for &k in order.iter().rev() {
+            profile.step(self.f, code.accesses(code.block(place) + k));
+        }
+        profile.most
+    }
+
+    /// Orders of all blocks that take more than `goal`, in which none of them does.
+    fn all(&mut self, goal: Dwords) -> Option<Found> {
+        let fits = |taken: Dwords| taken.vgprs <= goal.vgprs && taken.sgprs <= goal.sgprs;
+        let mut most = Dwords::default();
+        let mut places = Vec::new();
+        for (place, &taken) in self.most.iter().enumerate() {
+            if fits(taken) {
+                most = most.max(taken);
+                continue;
+            }
+            // What lives through it is not for it to end.
+            if !fits(self.live.dwords(self.f.layout[place])) {
+                return None;
+            }
+            places.push(place);
+        }
+        // Where one fails all is in vain, most likely the one that takes most.
+        places.sort_by_key(|&place| std::cmp::Reverse(self.most[place].vgprs));
+        let mut orders = Vec::new();
+        for place in places {
+            mir::interrupt::checkpoint();
+            // The closer to the goal the code's order is left, the more of it is kept.
+            let until = [goal.vgprs, goal.vgprs / 2, 0].map(|vgprs| Choice::Until(Dwords { vgprs, ..goal }));
+            let ways =
+                until.into_iter().chain([Choice::DepthFirst]).map(Way::FromEnd).chain([Way::FromStart]);
+            let (order, less) = ways.enumerate().find_map(|(n, way)| {
+                let order = self.block(place, way, n > 0);
+                let less = self.taken(place, &order);
+                fits(less).then_some((order, less))
+            })?;
+            most = most.max(less);
+            orders.push((place, order));
+        }
+        orders.sort_by_key(|order| order.0);
+        Some((orders.into_iter().map(|(place, order)| (self.f.layout[place], order)).collect(), most))
+    }
+
+    /// An order of the block at `place`; `again`: the last one was of this block.
+    fn block(&mut self, place: usize, way: Way, again: bool) -> Vec<u32> {
+        let block = self.f.layout[place];
+        let first = self.regions.code.block(place);
+        let data = &self.f.blocks[block];
+        let mut order: Vec<u32> = (0..data.insts.len() as u32).collect();
+        if !again {
+            self.regions.enter(self.f, block, self.live, first);
+            let runs = self.units.find(self.f, data, self.regions.code, first);
+            split(runs, &mut self.parts);
+        } else if self.parts.len() > 1 {
+            self.regions.enter(self.f, block, self.live, first);
+        }
+        let runs = self.units.found();
+        for part in self.parts.iter().rev() {
+            let runs = &runs[part.clone()];
+            // The graph of the only region is still there.
+            if !again || self.parts.len() > 1 {
+                self.walk.behind = self.regions.profile.now;
+                self.regions.graph(self.f, data, first, runs);
+            }
+            match way {
+                Way::FromStart => self.forward.region(self.f, first, runs, &self.regions, &mut order),
+                Way::FromEnd(choice) => {
+                    self.walk.region(self.f, first, runs, choice, &self.regions, &mut order)
+                }
+            }
+        }
+        order
+    }
+}
