@@ -52,7 +52,9 @@ pub(crate) fn find(
     let mut search = Search::new(f, target, code, live, by_place);
     let mut found = None;
     for _ in 0..STEPS {
-        let Some((orders, less)) = search.all(goal) else { break };
+        let spills =
+            found.is_none() && most.vgprs > goal.vgprs && budget::of(f, target, options, most).is_none();
+        let Some((orders, less)) = search.all(goal, spills) else { break };
         let next = budget::better(f, target, options, less);
         found = Some((orders, less));
         match next {
@@ -100,18 +102,19 @@ impl<'a> Search<'a> {
         profile.most
     }
 
-    /// Orders of all blocks that take more than `goal`, in which none of them does.
-    fn all(&mut self, goal: Dwords) -> Option<Found> {
-        let fits = |taken: Dwords| taken.vgprs <= goal.vgprs && taken.sgprs <= goal.sgprs;
+    /// Orders of all blocks that take more than `goal`, in which none of them does; if the function `spills` otherwise, those that are nearest to it.
+    fn all(&mut self, goal: Dwords, spills: bool) -> Option<Found> {
+        let over =
+            |taken: Dwords| taken.vgprs.saturating_sub(goal.vgprs) + taken.sgprs.saturating_sub(goal.sgprs);
         let mut most = Dwords::default();
         let mut places = Vec::new();
         for (place, &taken) in self.most.iter().enumerate() {
-            if fits(taken) {
+            if over(taken) == 0 {
                 most = most.max(taken);
                 continue;
             }
             // What lives through it is not for it to end.
-            if !fits(self.live.dwords(self.f.layout[place])) {
+            if !spills && over(self.live.dwords(self.f.layout[place])) > 0 {
                 return None;
             }
             places.push(place);
@@ -125,13 +128,25 @@ impl<'a> Search<'a> {
             let until = [goal.vgprs, goal.vgprs / 2, 0].map(|vgprs| Choice::Until(Dwords { vgprs, ..goal }));
             let ways =
                 until.into_iter().chain([Choice::DepthFirst]).map(Way::FromEnd).chain([Way::FromStart]);
-            let (order, less) = ways.enumerate().find_map(|(n, way)| {
+            let (mut best, mut least) = (None, self.most[place]);
+            for (n, way) in ways.enumerate() {
                 let order = self.block(place, way, n > 0);
                 let less = self.taken(place, &order);
-                fits(less).then_some((order, less))
-            })?;
-            most = most.max(less);
-            orders.push((place, order));
+                if over(less) < over(least) {
+                    (best, least) = (Some(order), less);
+                }
+                if over(least) == 0 {
+                    break;
+                }
+            }
+            if !spills && over(least) > 0 {
+                return None;
+            }
+            most = most.max(least);
+            orders.extend(best.map(|order| (place, order)));
+        }
+        if orders.is_empty() {
+            return None;
         }
         orders.sort_by_key(|order| order.0);
         Some((orders.into_iter().map(|(place, order)| (self.f.layout[place], order)).collect(), most))
