@@ -58,7 +58,7 @@ pub const PASSES: &[Pass] = &[
     Pass::optimisation("unroll", Legal, Function(|f, _| { opt::unroll::unroll(f); Ok(()) })).from_level(2),
     Pass::optimisation("induction", Legal, Function(|f, cx| { opt::induction::reduce(f, cx.target); Ok(()) })).from_level(2),
     Pass::optimisation("join-products", Legal, Function(|f, _| { opt::products::join(f); Ok(()) })),
-    Pass::optimisation("reduce-strength", Legal, Function(|f, _| { opt::strength::reduce(f); Ok(()) })).from_level(2),
+    Pass::optimisation("reduce-strength", Legal, Function(|f, cx| { opt::strength::reduce(f, cx.target); Ok(()) })).from_level(2),
     Pass::optimisation("merge-memory", Legal, Function(|f, cx| { opt::merge_memory::merge_memory(f, cx.module, cx.target); Ok(()) })),
     Pass::optimisation("pack-halves", Legal, Function(|f, cx| { opt::pack_halves::pack_halves(f, cx.target); Ok(()) })),
     Pass::optimisation("choose-elements", Legal, Function(|f, cx| { opt::chosen_elements::choose(f, cx.target); Ok(()) })),

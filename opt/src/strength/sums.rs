@@ -1,21 +1,16 @@
 //! Multiples of one step, added to one base, are made from each other.
 //!
 //! `y + 2 * s` behind `y + s` is that and one step more: the product is not made, and where the first sum has had its last user, the second takes
-//! its register, which may be part of an address already. Programs have such sums where a loop was unrolled, and
-//! where they were written so: rows of a tile, planes of an image.
+//! its register, which may be part of an address already.
 //!
 //! Nothing overflows that did not before: the earlier sum lies between the base and the later one, and it and its product promise nothing
 //! that the later one and its product do not. A sum is made from one whose block dominates its own in the same loop.
-//!
-//! Source of the idea: LLVM's `StraightLineStrengthReduce`. Cost: a look-up for each sum of a product.
 
-use super::bits::sext64;
-use super::memory::Flow;
+use super::MOST;
+use crate::bits::sext64;
+use crate::memory::Flow;
 use mir::ir::*;
 use rustc_hash::{FxHashMap, FxHashSet};
-
-/// Earlier sums that are looked at.
-const MOST: usize = 4;
 
 /// What a sum promises.
 const WRAPS: InstFlags = InstFlags::NSW.union(InstFlags::NUW);
@@ -29,8 +24,8 @@ struct Sum {
     flags: InstFlags,
 }
 
-/// Reduces sums of `func`, which is legal IR.
-pub fn reduce(func: &mut Function) {
+/// Reduces sums of `func`.
+pub(super) fn reduce(func: &mut Function) {
     let steps = steps(func);
     if steps.is_empty() {
         return;

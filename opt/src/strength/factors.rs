@@ -1,0 +1,245 @@
+//! Products of one value with numbers that differ by one, and addresses at them.
+//!
+//! `s * (x + k)` behind `s * (x + k - 1)` is that and `s`: the vector unit multiplies 32 bits at a quarter of the rate at which it adds, and the sum is not
+//! made. What the earlier product promises is given up, since it may overflow where the later one does not.
+//!
+//! An address at such an index, if the index is exact and no lane has another one, is the earlier address and `s * scale`, of 64 bits, which is
+//! the same for all of them. That an earlier index does not overflow is known from an access at it, which has been executed then.
+
+use super::MOST;
+use crate::bits::sext64;
+use cranelift_entity::SecondaryMap;
+use mir::analysis::Uniformity;
+use mir::ir::*;
+use mir::target::Target;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// `step * (x + number)`.
+#[derive(Clone, Copy)]
+struct Product {
+    step: Value,
+    x: Value,
+    number: i64,
+    /// Whether neither the sum nor the product overflows as signed numbers.
+    exact: bool,
+}
+
+/// A product of the block.
+struct Known {
+    number: i64,
+    value: Value,
+    inst: Inst,
+}
+
+/// An address of the block.
+struct Address {
+    number: i64,
+    offset: i64,
+    value: Value,
+}
+
+/// Reduces products and addresses of each block of `func`.
+pub(super) fn reduce(func: &mut Function, target: &Target) {
+    let products = find(func);
+    if products.is_empty() {
+        return;
+    }
+    let uniformity = Uniformity::compute(func, target);
+    let mut steps = Steps::default();
+    for at in 0..func.layout.len() {
+        let block = func.layout[at];
+        reduce_block(func, block, &products, &uniformity, &mut steps);
+    }
+    steps.insert(func);
+}
+
+/// The products of numbers that are a variable and a constant, or of the variable of one, by their instructions; nothing if there are no two of
+/// the same variable and step.
+fn find(func: &Function) -> FxHashMap<Inst, Vec<Product>> {
+    let mut products: FxHashMap<Inst, Vec<Product>> = FxHashMap::default();
+    let mut steps: FxHashSet<(Value, Value)> = FxHashSet::default();
+    for &block in &func.layout {
+        for &inst in &func.blocks[block].insts {
+            let data = &func.insts[inst];
+            let InstKind::Binary { op: BinaryOp::Mul, args: [a, b] } = data.kind else { continue };
+            let Some(bits) = data.ty.bits().filter(|_| matches!(data.ty, Type::I32 | Type::I64)) else {
+                continue;
+            };
+            if func.as_int(a).is_some() || func.as_int(b).is_some() {
+                continue;
+            }
+            let found = [(a, b), (b, a)].map(|(step, factor)| {
+                let (x, number, exact) = ahead(func, factor, bits as u32);
+                Product { step, x, number, exact: exact && data.flags.contains(InstFlags::NSW) }
+            });
+            steps.extend(
+                found.iter().filter(|product| product.number != 0).map(|product| (product.step, product.x)),
+            );
+            products.insert(inst, found.into());
+        }
+    }
+    products.retain(|_, found| {
+        found.retain(|product| steps.contains(&(product.step, product.x)));
+        !found.is_empty()
+    });
+    products
+}
+
+/// The variable and the number whose sum `value` is, and whether that sum does not overflow.
+fn ahead(func: &Function, value: Value, bits: u32) -> (Value, i64, bool) {
+    let itself = (value, 0, true);
+    let Some(inst) = func.def_inst(value) else { return itself };
+    let data = &func.insts[inst];
+    let InstKind::Binary { op, args: [x, number] } = data.kind else { return itself };
+    let Some(number) = func.as_int(number).map(|number| sext64(number, bits)) else { return itself };
+    match op {
+        BinaryOp::Add => (x, number, data.flags.contains(InstFlags::NSW)),
+        BinaryOp::Or if data.flags.contains(InstFlags::DISJOINT) => (x, number, true),
+        _ => itself,
+    }
+}
+
+fn reduce_block(
+    func: &mut Function,
+    block: Block,
+    products: &FxHashMap<Inst, Vec<Product>>,
+    uniformity: &Uniformity,
+    steps: &mut Steps,
+) {
+    let mut known: FxHashMap<(Value, Value), Vec<Known>> = FxHashMap::default();
+    let mut of: FxHashMap<Value, &[Product]> = FxHashMap::default();
+    let mut addresses: FxHashMap<(Value, Value, Value, i64), Vec<Address>> = FxHashMap::default();
+    let mut accessed: FxHashSet<Value> = FxHashSet::default();
+    for i in 0..func.blocks[block].insts.len() {
+        let inst = func.blocks[block].insts[i];
+        accessed.extend(address_of(&func.insts[inst].kind));
+        let Some(value) = func.insts[inst].result else { continue };
+        if let Some(found) = products.get(&inst) {
+            of.insert(value, found);
+            reduce_product(func, inst, value, found, &mut known);
+        } else if let InstKind::PtrAdd { base, index: Some(index), scale, offset } = func.insts[inst].kind
+            && let Some(found) = of.get(&index)
+            && func.ty(index) == Type::I32
+            && ![base, index].iter().any(|&part| uniformity.is_divergent_at(part, block))
+        {
+            let usable =
+                |product: &&Product| product.exact && !uniformity.is_divergent_at(product.step, block);
+            for product in found.iter().filter(usable) {
+                let known = addresses.entry((base, product.step, product.x, scale)).or_default();
+                let next = |earlier: &&Address| {
+                    (earlier.number - product.number).abs() == 1 && accessed.contains(&earlier.value)
+                };
+                let earlier = known.iter().rev().take(MOST).find(next);
+                let change = earlier.map(|earlier| {
+                    let sign = product.number - earlier.number;
+                    (earlier.value, sign, offset.wrapping_sub(earlier.offset))
+                });
+                known.push(Address { number: product.number, offset, value });
+                if let Some((earlier, sign, offset)) = change {
+                    let step = steps.bytes(func, product.step, scale);
+                    let data = &mut func.insts[inst];
+                    data.kind = InstKind::PtrAdd { base: earlier, index: Some(step), scale: sign, offset };
+                    data.flags = InstFlags::empty();
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// Makes a product from one that differs by a step, if there is one, and notes it.
+fn reduce_product(
+    func: &mut Function,
+    inst: Inst,
+    value: Value,
+    found: &[Product],
+    known: &mut FxHashMap<(Value, Value), Vec<Known>>,
+) {
+    let mut from = None;
+    for product in found {
+        let known = known.entry((product.step, product.x)).or_default();
+        let next = |earlier: &&Known| (earlier.number - product.number).abs() == 1;
+        if let Some(earlier) = known.iter().rev().take(MOST).find(next).filter(|_| from.is_none()) {
+            let op = if product.number > earlier.number { BinaryOp::Add } else { BinaryOp::Sub };
+            from = Some((op, earlier.value, earlier.inst, product.step));
+        }
+        known.push(Known { number: product.number, value, inst });
+    }
+    if let Some((op, earlier, earlier_inst, step)) = from {
+        func.insts[earlier_inst].flags = InstFlags::empty();
+        let data = &mut func.insts[inst];
+        data.kind = InstKind::Binary { op, args: [earlier, step] };
+        data.flags = InstFlags::empty();
+    }
+}
+
+/// What an access goes to.
+fn address_of(kind: &InstKind) -> Option<Value> {
+    match *kind {
+        InstKind::Load { ptr, .. } | InstKind::Store { ptr, .. } => Some(ptr),
+        _ => None,
+    }
+}
+
+/// Steps in bytes, which are made behind what they are made from.
+#[derive(Default)]
+struct Steps {
+    known: FxHashMap<(Value, i64), Value>,
+    made: FxHashMap<Value, Vec<Inst>>,
+}
+
+impl Steps {
+    /// `step * scale` of 64 bits.
+    fn bytes(&mut self, func: &mut Function, step: Value, scale: i64) -> Value {
+        if let Some(&value) = self.known.get(&(step, scale)) {
+            return value;
+        }
+        let kind = if scale == 1 {
+            InstKind::Cast { op: CastOp::SExt, arg: step }
+        } else {
+            let (op, by) = match u64::try_from(scale) {
+                Ok(scale) if scale.is_power_of_two() => (BinaryOp::Shl, u64::from(scale.trailing_zeros())),
+                _ => (BinaryOp::Mul, scale as u64),
+            };
+            let args = [self.bytes(func, step, 1), func.int(Type::I64, by)];
+            InstKind::Binary { op, args }
+        };
+        let inst = func.make_inst(kind, Type::I64, InstFlags::empty());
+        if let Some(origin) = func.def_inst(step) {
+            func.locs[inst] = func.locs[origin];
+        }
+        self.made.entry(step).or_default().push(inst);
+        let value = func.insts[inst].result.unwrap_or(step);
+        self.known.insert((step, scale), value);
+        value
+    }
+
+    /// Puts them behind the values they are made from.
+    fn insert(self, func: &mut Function) {
+        if self.made.is_empty() {
+            return;
+        }
+        let entry = func.layout.first().copied();
+        let mut at_start: SecondaryMap<Block, Vec<Inst>> = SecondaryMap::default();
+        let mut behind: FxHashMap<Inst, Vec<Inst>> = FxHashMap::default();
+        let mut made: Vec<_> = self.made.into_iter().collect();
+        made.sort_by_key(|&(step, _)| step);
+        for (step, insts) in made {
+            match func.values[step].def {
+                ValueDef::Inst(inst) => behind.entry(inst).or_default().extend(insts),
+                ValueDef::BlockParam(block, _) => at_start[block].extend(insts),
+                _ => entry.into_iter().for_each(|block| at_start[block].extend(&insts)),
+            }
+        }
+        for i in 0..func.layout.len() {
+            let block = func.layout[i];
+            let old = std::mem::take(&mut func.blocks[block].insts);
+            let mut new = std::mem::take(&mut at_start[block]);
+            for inst in old {
+                new.push(inst);
+                new.extend(behind.remove(&inst).into_iter().flatten());
+            }
+            func.blocks[block].insts = new;
+        }
+    }
+}
