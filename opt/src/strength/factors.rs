@@ -7,7 +7,7 @@
 //! the same for all of them. That an earlier index does not overflow is known from an access at it, which has been executed then.
 
 use super::MOST;
-use crate::bits::sext64;
+use crate::bits::{low_zeros, sext64};
 use cranelift_entity::SecondaryMap;
 use mir::analysis::Uniformity;
 use mir::ir::*;
@@ -94,7 +94,13 @@ fn ahead(func: &Function, value: Value, bits: u32) -> (Value, i64, bool) {
     let Some(number) = func.as_int(number).map(|number| sext64(number, bits)) else { return itself };
     match op {
         BinaryOp::Add => (x, number, data.flags.contains(InstFlags::NSW)),
-        BinaryOp::Or if data.flags.contains(InstFlags::DISJOINT) => (x, number, true),
+        // Without a common bit there is no carry.
+        BinaryOp::Or
+            if data.flags.contains(InstFlags::DISJOINT)
+                || u64::try_from(number).is_ok_and(|number| number >> low_zeros(func, x).min(63) == 0) =>
+        {
+            (x, number, true)
+        }
         _ => itself,
     }
 }
