@@ -53,6 +53,7 @@ pub const PASSES: &[Pass] = &[
     Pass::optimisation("gvn", Legal, Function(|f, cx| { opt::gvn::number(f, cx.module, cx.target); Ok(()) })).from_level(2),
     Pass::optimisation("raise-alignment", Legal, Function(|f, cx| { opt::alignment::raise(f, cx.module); Ok(()) })).from_level(2),
     Pass::optimisation("join-branches", Legal, Function(|f, _| { opt::join_branches::join(f); Ok(()) })).from_level(2),
+    Pass::optimisation("share-addresses", Legal, Function(|f, _| { opt::shared_addresses::share(f); Ok(()) })).from_level(2),
     Pass::optimisation("licm", Legal, Function(|f, cx| { opt::licm::hoist(f, cx.module, cx.target); Ok(()) })).from_level(2),
     Pass::optimisation("no-clobber", Legal, Function(|f, cx| { opt::no_clobber::mark(f, cx.module, cx.target); Ok(()) })).from_level(2),
     Pass::optimisation("unroll", Legal, Function(|f, _| { opt::unroll::unroll(f); Ok(()) })).from_level(2),

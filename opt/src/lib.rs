@@ -46,6 +46,7 @@ pub mod products;
 pub mod promote;
 pub mod reducible;
 pub mod share_stack;
+pub mod shared_addresses;
 pub mod sink;
 pub mod strength;
 pub mod unfold_selects;
