@@ -26,11 +26,15 @@ const CLIMB: usize = 64;
 /// Base, index and scale.
 type Key = (Value, Value, i64);
 
-/// Equal addresses: where the first is computed, the block that dominates all, and how many there are.
+/// Equal addresses.
 struct Shared {
+    /// The first of them.
     first: Inst,
-    above: u32,
     members: Vec<Value>,
+    /// The block that dominates all.
+    above: u32,
+    /// What all of them promise.
+    flags: InstFlags,
 }
 
 /// Shares addresses of `func`, which is legal IR behind value numbering.
@@ -54,12 +58,18 @@ pub fn share(func: &mut Function) {
             match known.and_then(|known| Some((above(&flow, known.above, block)?, known))) {
                 Some((above, known)) => {
                     known.above = above;
+                    known.flags &= data.flags;
                     known.members.push(value);
                     class[value] = func.insts[known.first].result;
                 }
                 None => {
                     equal.insert(key, shared.len());
-                    shared.push(Shared { first: inst, above: block, members: vec![value] });
+                    shared.push(Shared {
+                        first: inst,
+                        members: vec![value],
+                        above: block,
+                        flags: data.flags,
+                    });
                 }
             }
         }
@@ -87,7 +97,7 @@ fn hoist(func: &mut Function, flow: &Flow, shared: &[Shared]) {
     let homes = super::cfg::homes(func);
     let mut replaced: SecondaryMap<Value, Option<Value>> = SecondaryMap::new();
     let mut moved: FxHashMap<Value, u32> = FxHashMap::default();
-    for Shared { first, above, members } in shared {
+    for Shared { first, members, above, flags } in shared {
         let mut blocks: Vec<_> = members.iter().filter_map(|&value| homes[value]).collect();
         blocks.dedup();
         if blocks.len() < ARMS || blocks.contains(&Block::from_u32(*above)) {
@@ -106,7 +116,7 @@ fn hoist(func: &mut Function, flow: &Flow, shared: &[Shared]) {
         }
         let ty = func.insts[*first].ty;
         let kind = InstKind::PtrAdd { base, index: Some(index), scale, offset: 0 };
-        let inst = func.make_inst(kind, ty, InstFlags::empty());
+        let inst = func.make_inst(kind, ty, *flags);
         func.locs[inst] = func.locs[*first];
         let Some(value) = func.insts[inst].result else { continue };
         let insts = &mut func.blocks[Block::from_u32(*above)].insts;
@@ -114,7 +124,14 @@ fn hoist(func: &mut Function, flow: &Flow, shared: &[Shared]) {
         moved.insert(value, *above);
         members.iter().for_each(|&member| replaced[member] = Some(value));
     }
-    if !moved.is_empty() {
-        substitute(func, &replaced);
+    if moved.is_empty() {
+        return;
+    }
+    substitute(func, &replaced);
+    for i in 0..func.layout.len() {
+        let block = func.layout[i];
+        let mut insts = std::mem::take(&mut func.blocks[block].insts);
+        insts.retain(|&inst| func.insts[inst].result.is_none_or(|value| replaced[value].is_none()));
+        func.blocks[block].insts = insts;
     }
 }
