@@ -39,7 +39,7 @@ struct Shared {
 
 /// Shares addresses of `func`, which is legal IR behind value numbering.
 pub fn share(func: &mut Function) {
-    if func.layout.len() <= ARMS {
+    if !is_worth_it(func) {
         return;
     }
     let mut equal: FxHashMap<Key, usize> = FxHashMap::default();
@@ -51,8 +51,7 @@ pub fn share(func: &mut Function) {
         mir::interrupt::checkpoint();
         for &inst in &func.blocks[Block::from_u32(block)].insts {
             let data = &func.insts[inst];
-            let InstKind::PtrAdd { base, index: Some(index), scale, offset: 0 } = data.kind else { continue };
-            let Some(value) = data.result else { continue };
+            let (Some((base, index, scale)), Some(value)) = (key(&data.kind), data.result) else { continue };
             let key = (class[base].unwrap_or(base), index, scale);
             let known = equal.get(&key).map(|&known| &mut shared[known]);
             match known.and_then(|known| Some((above(&flow, known.above, block)?, known))) {
@@ -75,6 +74,25 @@ pub fn share(func: &mut Function) {
         }
     }
     hoist(func, &flow, &shared);
+}
+
+/// What an address is made from, but for a constant offset, with which it is not looked at.
+fn key(kind: &InstKind) -> Option<Key> {
+    match *kind {
+        InstKind::PtrAdd { base, index: Some(index), scale, offset: 0 } => Some((base, index, scale)),
+        _ => None,
+    }
+}
+
+/// Whether an address is computed often enough anywhere.
+fn is_worth_it(func: &Function) -> bool {
+    let mut counts: FxHashMap<Key, usize> = FxHashMap::default();
+    let insts = func.layout.iter().flat_map(|&block| &func.blocks[block].insts);
+    insts.filter_map(|&inst| key(&func.insts[inst].kind)).any(|key| {
+        let count = counts.entry(key).or_default();
+        *count += 1;
+        *count == ARMS
+    })
 }
 
 /// The nearest block that dominates both, if it is in the innermost loop of either.
