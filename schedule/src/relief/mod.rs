@@ -4,7 +4,7 @@
 //! from its start ([`forward`]). Where no order is found that is good enough in all blocks, nothing is changed: a register less in one
 //! block is worth nothing if the function takes it in another.
 //!
-//! Cost: that of one more walk through the blocks that take too many, times the steps of occupancy that are tried; at each unit
+//! Cost: that of a few more walks through the blocks that take too many, times the steps of occupancy that are tried; at each unit
 //! a few others are looked at.
 
 mod backward;

@@ -32,8 +32,7 @@ impl Ready {
         } else {
             Some(self.near.remove(0))
         };
-        let at = self.near.partition_point(|&other| other < unit);
-        self.near.insert(at, unit);
+        self.bring_near(unit);
         if let Some(away) = away {
             self.put_away(away, ends);
         }
@@ -48,8 +47,13 @@ impl Ready {
     pub fn take(&mut self, at: usize) -> u32 {
         let unit = self.near.remove(at);
         if let Some(next) = self.far.pop().or_else(|| self.ending.pop()) {
-            self.near.insert(0, next);
+            self.bring_near(next);
         }
         unit
+    }
+
+    fn bring_near(&mut self, unit: u32) {
+        let at = self.near.partition_point(|&other| other < unit);
+        self.near.insert(at, unit);
     }
 }
