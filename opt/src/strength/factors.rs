@@ -62,14 +62,12 @@ fn find(func: &Function) -> FxHashMap<Inst, Vec<Product>> {
         for &inst in &func.blocks[block].insts {
             let data = &func.insts[inst];
             let InstKind::Binary { op: BinaryOp::Mul, args: [a, b] } = data.kind else { continue };
-            let Some(bits) = data.ty.bits().filter(|_| matches!(data.ty, Type::I32 | Type::I64)) else {
-                continue;
-            };
-            if func.as_int(a).is_some() || func.as_int(b).is_some() {
+            // Legal IR has no product of 64 bits.
+            if data.ty != Type::I32 || func.as_int(a).is_some() || func.as_int(b).is_some() {
                 continue;
             }
             let found = [(a, b), (b, a)].map(|(step, factor)| {
-                let (x, number, exact) = ahead(func, factor, bits as u32);
+                let (x, number, exact) = ahead(func, factor);
                 Product { step, x, number, exact: exact && data.flags.contains(InstFlags::NSW) }
             });
             steps.extend(
@@ -86,12 +84,12 @@ fn find(func: &Function) -> FxHashMap<Inst, Vec<Product>> {
 }
 
 /// The variable and the number whose sum `value` is, and whether that sum does not overflow.
-fn ahead(func: &Function, value: Value, bits: u32) -> (Value, i64, bool) {
+fn ahead(func: &Function, value: Value) -> (Value, i64, bool) {
     let itself = (value, 0, true);
     let Some(inst) = func.def_inst(value) else { return itself };
     let data = &func.insts[inst];
     let InstKind::Binary { op, args: [x, number] } = data.kind else { return itself };
-    let Some(number) = func.as_int(number).map(|number| sext64(number, bits)) else { return itself };
+    let Some(number) = func.as_int(number).map(|number| sext64(number, 32)) else { return itself };
     match op {
         BinaryOp::Add => (x, number, data.flags.contains(InstFlags::NSW)),
         // Without a common bit there is no carry.
@@ -125,20 +123,16 @@ fn reduce_block(
             reduce_product(func, inst, value, found, &mut known);
         } else if let InstKind::PtrAdd { base, index: Some(index), scale, offset } = func.insts[inst].kind
             && let Some(found) = of.get(&index)
-            && func.ty(index) == Type::I32
             && ![base, index].iter().any(|&part| uniformity.is_divergent_at(part, block))
         {
             let usable =
                 |product: &&Product| product.exact && !uniformity.is_divergent_at(product.step, block);
             for product in found.iter().filter(usable) {
                 let known = addresses.entry((base, product.step, product.x, scale)).or_default();
-                let next = |earlier: &&Address| {
-                    (earlier.number - product.number).abs() == 1 && accessed.contains(&earlier.value)
-                };
-                let earlier = known.iter().rev().take(MOST).find(next);
-                let change = earlier.map(|earlier| {
-                    let sign = product.number - earlier.number;
-                    (earlier.value, sign, offset.wrapping_sub(earlier.offset))
+                let change = known.iter().rev().take(MOST).find_map(|earlier| {
+                    let sign = one_step(earlier.number, product.number)?;
+                    let offset = offset.wrapping_sub(earlier.offset);
+                    accessed.contains(&earlier.value).then_some((earlier.value, sign, offset))
                 });
                 known.push(Address { number: product.number, offset, value });
                 if let Some((earlier, sign, offset)) = change {
@@ -164,11 +158,13 @@ fn reduce_product(
     let mut from = None;
     for product in found {
         let known = known.entry((product.step, product.x)).or_default();
-        let next = |earlier: &&Known| (earlier.number - product.number).abs() == 1;
-        if let Some(earlier) = known.iter().rev().take(MOST).find(next).filter(|_| from.is_none()) {
-            let op = if product.number > earlier.number { BinaryOp::Add } else { BinaryOp::Sub };
-            from = Some((op, earlier.value, earlier.inst, product.step));
-        }
+        from = from.or_else(|| {
+            known.iter().rev().take(MOST).find_map(|earlier| {
+                let up = one_step(earlier.number, product.number)? > 0;
+                let op = if up { BinaryOp::Add } else { BinaryOp::Sub };
+                Some((op, earlier.value, earlier.inst, product.step))
+            })
+        });
         known.push(Known { number: product.number, value, inst });
     }
     if let Some((op, earlier, earlier_inst, step)) = from {
@@ -177,6 +173,11 @@ fn reduce_product(
         data.kind = InstKind::Binary { op, args: [earlier, step] };
         data.flags = InstFlags::empty();
     }
+}
+
+/// 1 or -1, if that is what leads from one number of 32 bits to the other.
+fn one_step(from: i64, to: i64) -> Option<i64> {
+    Some(to - from).filter(|step| step.abs() == 1)
 }
 
 /// What an access goes to.
