@@ -80,7 +80,7 @@ pub const PASSES: &[Pass] = &[
     Pass::optimisation("merge-scalar-loads", SELECTED, Machine(|f, _| { isel::merge_scalar_loads::merge(f); Ok(()) })),
     Pass::optimisation("combine", SELECTED, Machine(|f, cx| { isel::combine::combine(f, cx.target); Ok(()) })),
     Pass::new("linearise", SELECTED, LINEAR, Machine(|f, _| isel::linearise::linearise(f))),
-    Pass::new("memory-model", LINEAR, MODELLED, Machine(|f, cx| { isel::memory_model::apply(f, cx.target, cx.options.volatile); Ok(()) })),
+    Pass::new("memory-model", LINEAR, MODELLED, Machine(|f, cx| { isel::memory_model::apply(f, cx.target, cx.options.memory_model); Ok(()) })),
     Pass::optimisation("pair-lds", MODELLED, Machine(|f, cx| { schedule::pair_lds(f, cx.target); Ok(()) })),
     Pass::optimisation("hoist-over-barriers", MODELLED, Machine(|f, cx| { schedule::hoist_over_barriers(f, cx.target); Ok(()) })),
     Pass::optimisation("late-next-values", MODELLED, Machine(|f, _| { schedule::compute_late(f); Ok(()) })),

@@ -271,13 +271,13 @@ fn stderr_of(output: &Output) -> String {
 
 #[test]
 fn flags_that_would_change_code_are_refused_whatever_is_asked_for() {
-    for flag in ["-amdgcn-skip-cache-invalidations", "-amdgpu-use-native=sin", "-no-such-flag"] {
+    for flag in ["-amdgpu-asan-instrument-lds", "-amdgpu-use-native=sin", "-no-such-flag"] {
         let run = gcnc(KERNEL.as_bytes(), &[GFX900, &["--llc-compat", flag]].concat());
         let name = flag.split('=').next().unwrap();
         assert_eq!(run.status(), Some(2), "{flag}");
         assert!(run.stderr().contains(name), "{}", run.stderr());
     }
-    let usual = ["-amdgcn-skip-cache-invalidations=0", "-amdgpu-enable-lower-module-lds"];
+    let usual = ["-amdgpu-asan-instrument-lds=0", "-amdgpu-enable-lower-module-lds"];
     let run = gcnc(KERNEL.as_bytes(), &[GFX900, &usual].concat());
     assert_eq!((run.status(), run.stderr()), (Some(0), String::new()));
 }

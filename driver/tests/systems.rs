@@ -691,13 +691,32 @@ fn volatile_accesses_may_stay_under_way() {
     let mut options = options("amdgcn-amd-amdhsa", "gfx900");
     let waits = |text: &str| text.matches("vmcnt(0)").count();
     let waited = text(ir, &options);
-    options.volatile = isel::memory_model::Volatile::AsOthers;
+    options.memory_model.volatile = isel::memory_model::Volatile::AsOthers;
     let under_way = text(ir, &options);
     assert_eq!((waits(&waited), waits(&under_way)), (4, 0), "{under_way}");
     assert!(under_way.contains("vmcnt(2)"), "{under_way}");
     assert_eq!(under_way.matches(" glc").count(), 1);
     let stores = |text: &str| text.matches("global_store_dword").count();
     assert_eq!((stores(&waited), stores(&under_way)), (3, 3));
+}
+
+/// Whoever skips invalidates keeps the waits, on each generation.
+#[test]
+fn cache_invalidates_may_be_skipped() {
+    let ir = "define amdgpu_kernel void @k(ptr addrspace(1) %a, ptr addrspace(1) %b) {\n  \
+              %x = load atomic i32, ptr addrspace(1) %a seq_cst, align 4\n  store i32 %x, ptr addrspace(1) %b\n  ret void\n}\n";
+    for mcpu in ["gfx600", "gfx700", "gfx803", "gfx900", "gfx1010", "gfx1030"] {
+        let mut options = options("amdgcn-amd-amdhsa", mcpu);
+        let invalidates =
+            |text: &str| text.matches("\tbuffer_wbinvl1").count() + text.matches("\tbuffer_gl0_inv").count();
+        let waits = |text: &str| text.matches("vmcnt(0)").count();
+        let usual = text(ir, &options);
+        options.memory_model.skip_invalidates = true;
+        let skipped = text(ir, &options);
+        assert!(invalidates(&usual) > 0, "{usual}");
+        assert_eq!(invalidates(&skipped), 0, "{skipped}");
+        assert!(waits(&skipped) > 0, "{skipped}");
+    }
 }
 
 /// `-data-sections` gives each variable a section that is named after it, of the type of its kind.

@@ -2,6 +2,7 @@
 //!
 //! Most of them set a default for a function attribute: a function that has the attribute keeps its own.
 
+use isel::memory_model;
 use mir::abi::{descriptor, metadata};
 
 /// How denormals are treated.
@@ -68,6 +69,9 @@ pub struct CodeFlags {
     /// Wait for each volatile access before the next instruction; `false` leaves them under way, in order.
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = switch, value_name = "BOOL")]
     volatile_waits: Option<bool>,
+    /// Invalidate no caches where the memory model asks for it.
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = switch, value_name = "BOOL")]
+    amdgcn_skip_cache_invalidations: Option<bool>,
     /// Each variable in a section of its own.
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = switch, value_name = "BOOL")]
     data_sections: Option<bool>,
@@ -134,12 +138,14 @@ impl CodeFlags {
         }
     }
 
-    /// Whether volatile accesses are waited for.
-    pub fn volatile(&self) -> isel::memory_model::Volatile {
-        match self.volatile_waits {
-            Some(false) => isel::memory_model::Volatile::AsOthers,
-            _ => isel::memory_model::Volatile::Waited,
-        }
+    /// What is wished of the memory model.
+    pub fn memory_model(&self) -> memory_model::Wishes {
+        let volatile = match self.volatile_waits {
+            Some(false) => memory_model::Volatile::AsOthers,
+            _ => memory_model::Volatile::Waited,
+        };
+        let skip_invalidates = self.amdgcn_skip_cache_invalidations == Some(true);
+        memory_model::Wishes { volatile, skip_invalidates }
     }
 
     /// Whether variables get sections of their own.

@@ -449,7 +449,7 @@ impl Args {
             contract_all: self.code.contract_all(),
             function_sections: self.code.function_sections(),
             data_sections: self.code.data_sections(),
-            volatile: self.code.volatile(),
+            memory_model: self.code.memory_model(),
             metadata: self.metadata.is_some(),
             assumed_stack: self.code.assumed_stack(),
             watch: None,

@@ -253,8 +253,8 @@ mod tests {
             assert!(message.contains(text), "{line}: {message}");
         };
         refused("gcnc -amdgpu-sdwa-peephole=0 a.ll -- --llc-compat", "amdgpu-sdwa-peephole=0");
-        refused("gcnc --llc-compat -amdgcn-skip-cache-invalidations a.ll", "the memory model is kept");
-        becomes("gcnc -amdgcn-skip-cache-invalidations=0 -amdgpu-enable-lower-module-lds a.ll", "gcnc a.ll");
+        refused("gcnc --llc-compat -amdgpu-asan-instrument-lds a.ll", "code is not instrumented");
+        becomes("gcnc -amdgpu-asan-instrument-lds=0 -amdgpu-enable-lower-module-lds a.ll", "gcnc a.ll");
         // What nobody knows is for clap to refuse.
         becomes("gcnc --llc-compat -no-such-flag=1", "gcnc --llc-compat --no-such-flag=1");
     }

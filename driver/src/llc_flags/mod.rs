@@ -184,7 +184,7 @@ mod tests {
     #[test]
     fn what_is_so_anyway_may_be_said() {
         let lds = find("amdgpu-enable-lower-module-lds").unwrap();
-        assert_eq!((lds.fate, lds.is_usual(None), lds.is_usual(Some("0"))), (Fate::Missing, true, false));
+        assert_eq!((lds.fate, lds.is_usual(None), lds.is_usual(Some("0"))), (Fate::Tuning, true, false));
         let sections = find("basic-block-sections").unwrap();
         assert!(sections.takes_value && sections.is_usual(Some("none")) && !sections.is_usual(Some("all")));
         let native = find("amdgpu-use-native").unwrap();

@@ -81,8 +81,8 @@ pub struct CompileOptions {
     pub contract_all: bool,
     /// Each function in a section of its own.
     pub function_sections: bool,
-    /// Whether volatile accesses are waited for.
-    pub volatile: isel::memory_model::Volatile,
+    /// What is wished of the memory model.
+    pub memory_model: isel::memory_model::Wishes,
     /// Each variable in a section of its own (`-data-sections`).
     pub data_sections: bool,
     /// Keep the kernels' metadata in the output.
@@ -117,7 +117,7 @@ impl Default for CompileOptions {
             contract_all: false,
             function_sections: false,
             data_sections: false,
-            volatile: Default::default(),
+            memory_model: Default::default(),
             metadata: false,
             assumed_stack: AssumedWish::default(),
             watch: None,

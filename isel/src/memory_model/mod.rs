@@ -254,10 +254,19 @@ pub enum Volatile {
     AsOthers,
 }
 
+/// What a caller may want otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Wishes {
+    /// When volatile accesses are done.
+    pub volatile: Volatile,
+    /// No caches are invalidated (`-amdgcn-skip-cache-invalidations` of LLVM): somebody else does it, or nothing stale can be in them.
+    pub skip_invalidates: bool,
+}
+
 /// Adds to `f` what the memory model of `target` demands: GLC and SLC bits, `s_waitcnt`, cache invalidates. `FENCE` markers are
-/// replaced; one that asks for nothing stays, so that nobody moves accesses over it. Volatile accesses are waited for as `volatile` says.
-pub fn apply(f: &mut Function, target: &Target, volatile: Volatile) {
-    let rules = Rules { target, volatile, one_wave: f.max_flat_workgroup_size <= target.wave_size() };
+/// replaced; one that asks for nothing stays, so that nobody moves accesses over it.
+pub fn apply(f: &mut Function, target: &Target, wishes: Wishes) {
+    let rules = Rules { target, wishes, one_wave: f.max_flat_workgroup_size <= target.wave_size() };
     for block in f.layout.clone() {
         let data = &mut f.blocks[block];
         if data
@@ -286,14 +295,14 @@ fn is_plain(access: &MemAccess) -> bool {
 /// What holds for a whole function.
 struct Rules<'a> {
     target: &'a Target,
-    volatile: Volatile,
+    wishes: Wishes,
     /// A work-group has one wave.
     one_wave: bool,
 }
 
 /// Pushes `inst` with what has to stand around it.
 fn legalize_inst(mut inst: Inst, rules: &Rules, out: &mut Vec<Inst>) {
-    let Rules { target, volatile: waits, one_wave } = *rules;
+    let Rules { target, wishes, one_wave } = *rules;
     let Some(access) = inst.mem.map(|mem| mem.access) else {
         out.extend((inst.op != Opcode::FENCE).then_some(inst));
         return;
@@ -326,7 +335,7 @@ fn legalize_inst(mut inst: Inst, rules: &Rules, out: &mut Vec<Inst>) {
     if op != Op::Fence {
         out.push(inst);
     }
-    let waited = volatile && waits == Volatile::Waited;
+    let waited = volatile && wishes.volatile == Volatile::Waited;
     let done = match (waited && through_cache, sequence.after) {
         (false, after) => after,
         (true, Wait::Nothing | Wait::Vm) if access.space != AddrSpace::FLAT => Wait::Vm,
@@ -338,7 +347,7 @@ fn legalize_inst(mut inst: Inst, rules: &Rules, out: &mut Vec<Inst>) {
         Invalidate::Shared => !apart,
         Invalidate::Yes => true,
     };
-    if invalidate {
+    if invalidate && !wishes.skip_invalidates {
         for &op in caches.invalidate[reach as usize] {
             // Only HSA marks memory other than scratch volatile.
             let all = op == Opcode::BUFFER_WBINVL1_VOL && matches!(target.os, Os::AmdPal | Os::Mesa3d);

@@ -222,7 +222,7 @@ fn run_inst(inst: Inst, access: MemAccess, target: &Target, model: MemoryModel) 
     f.blocks[block].push(Inst { operands, ..inst }.with_mem(MemRef { access, bytes: 4 }));
     f.blocks[block].insts.push(nop());
     f.blocks[block].term = Terminator::EndProgram;
-    apply(&mut f, &Target { memory_model: model, ..*target }, Volatile::Waited);
+    apply(&mut f, &Target { memory_model: model, ..*target }, Wishes::default());
     let data = &f.blocks[block];
     let body = &data.insts[data.head_len as usize..data.tail_start as usize];
     assert_eq!((data.head_len as usize, data.tail_start as usize + 1), (1, data.insts.len()));
