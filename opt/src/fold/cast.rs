@@ -52,6 +52,14 @@ pub(super) fn fold_cast(b: &mut Builder<'_>, op: &mut CastOp, arg: &mut Value, t
                     if let Some((_, high)) = halves(b, args[0]) {
                         return Some(b.zext_or_trunc(high, ty));
                     }
+                    // The high half of an extended word is its sign.
+                    if to_bits == 32
+                        && from == Type::I64
+                        && let Some(&InstKind::Cast { op: CastOp::SExt, arg: source }) = def_kind(b, args[0])
+                        && b.ty(source) == Type::I32
+                    {
+                        return Some(b.ashr_imm(source, 31));
+                    }
                 }
                 InstKind::Binary {
                     op: op @ (BinaryOp::And | BinaryOp::Or | BinaryOp::Xor | BinaryOp::Add | BinaryOp::Sub),

@@ -104,18 +104,32 @@ impl Legalizer<'_> {
             return self.divide_s23(x, y);
         }
         let (sign_x, sign_y) = (self.b.ashr_imm(x, bits - 1), self.b.ashr_imm(y, bits - 1));
-        let (abs_x, abs_y) = (self.flip_sign(x, sign_x), self.flip_sign(y, sign_y));
+        let (abs_x, abs_y) = (self.magnitude(x, sign_x), self.magnitude(y, sign_y));
         if bits == 32 && known <= 24 {
             self.b.assume_unsigned(abs_x, 24);
             self.b.assume_unsigned(abs_y, 24);
         }
         let (q, r) = self.divide_unsigned(abs_x, abs_y);
-        let sign = self.b.xor(sign_x, sign_y);
+        let sign = if bits == 32 && self.b.func.as_int(sign_x).or(self.b.func.as_int(sign_y)).is_none() {
+            let signs = self.b.xor(x, y);
+            self.b.ashr_imm(signs, bits - 1)
+        } else {
+            self.b.xor(sign_x, sign_y)
+        };
         let mut with_sign = |value, sign| {
             let flipped = self.b.xor(value, sign);
             self.b.sub(flipped, sign)
         };
         (with_sign(q, sign), with_sign(r, sign_x))
+    }
+
+    /// The absolute value of `x`, whose sign is 0 or -1. Words do without the sign, and the scalar unit has an instruction.
+    fn magnitude(&mut self, x: Value, sign: Value) -> Value {
+        if self.b.bits(x) == 32 && self.b.func.as_int(sign).is_none() {
+            let negated = self.b.neg(x);
+            return self.b.intrinsic(Intrinsic::Smax, &[x, negated], Type::I32);
+        }
+        self.flip_sign(x, sign)
     }
 
     /// `(x + sign) ^ sign`: the absolute value where sign is 0 or -1.
