@@ -31,7 +31,7 @@ pub fn build_resource(f: &mut Function, module: &Module, target: &Target) -> Res
         let value = Operand::Imm(i64::from(tail[usize::from(n) - 2] as i32));
         Inst::new(Opcode::S_MOV_B32, [reg(n, 1), value])
     });
-    let constant_access = |bytes| MemRef { access: MemAccess::plain(AddrSpace::CONSTANT, 2), bytes };
+    let constant_access = |bytes| MemRef::new(MemAccess::plain(AddrSpace::CONSTANT, 2), bytes);
     let mut code = Vec::new();
     match scratch_source(f.call_conv, target) {
         source @ (ScratchSource::Given | ScratchSource::Chain) => {

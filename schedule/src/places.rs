@@ -38,8 +38,15 @@ impl PlaceSpace {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Base {
     pub space: PlaceSpace,
+    address: Address,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Address {
     /// Virtual registers, or parts of them, numbers, or nothing.
-    operands: [Operand; 2],
+    Operands([Operand; 2]),
+    /// That of a [`MemPlace`](mir::machine::MemPlace).
+    Known(u32),
 }
 
 /// Bytes behind an address.
@@ -58,7 +65,7 @@ impl Place {
             return None;
         }
         let address = *inst.operands.get(usize::from(inst.facts().def_count))?;
-        let base = Base { space: PlaceSpace::Lds, operands: [address, Operand::Off] };
+        let base = Base { space: PlaceSpace::Lds, address: Address::Operands([address, Operand::Off]) };
         let (first, second) = (inst.mods.offset, i32::from(inst.mods.offset1));
         let bytes = match unit {
             None => (first, first + size),
@@ -80,17 +87,28 @@ impl Place {
         let (Some(first), Some(second), None) = (parts.next(), parts.next(), parts.next()) else {
             return None;
         };
-        let base = Base { space: PlaceSpace::Scratch, operands: [first, second] };
+        let operands = [first, second];
+        let base = Base { space: PlaceSpace::Scratch, address: Address::Operands(operands) };
         let size = i32::try_from(inst.mem?.bytes).ok()?;
         let bytes = (inst.mods.offset, inst.mods.offset.checked_add(size)?);
-        base.operands.iter().all(has_one_value).then_some(Self { base, bytes })
+        operands.iter().all(has_one_value).then_some(Self { base, bytes })
     }
 
-    /// What `inst`, an access of global memory, accesses, if that is plain and has a 64-bit address.
+    /// What `inst`, an access of global memory, accesses, if that is plain and its place is known or it has a 64-bit address.
     pub fn in_memory(inst: &Inst) -> Option<Self> {
-        let memory = inst.facts().memory.as_ref()?;
-        let by_address = matches!(memory.kind, MemoryKind::Flat | MemoryKind::Global);
-        if !by_address || !is_plain(inst) || inst.mods.flags.contains(ModFlags::LDS) {
+        let (memory, mem) = (inst.facts().memory.as_ref()?, inst.mem?);
+        if !is_plain(inst) || inst.mods.flags.contains(ModFlags::LDS) {
+            return None;
+        }
+        let size = i32::try_from(mem.bytes.max(u32::from(memory.element_bytes))).ok()?;
+        let at = |address, first: i32| {
+            let bytes = (first, first.checked_add(size)?);
+            (size > 0).then_some(Self { base: Base { space: PlaceSpace::Memory, address }, bytes })
+        };
+        if let Some(place) = mem.place {
+            return at(Address::Known(place.base), place.offset);
+        }
+        if !matches!(memory.kind, MemoryKind::Flat | MemoryKind::Global) {
             return None;
         }
         let part = |slot: Slot| {
@@ -98,10 +116,11 @@ impl Place {
             parts.find(|(desc, _)| desc.slot == slot).map(|(_, operand)| *operand)
         };
         let operands = [part(Slot::Addr)?, part(Slot::Saddr).unwrap_or(Operand::Off)];
-        let base = Base { space: PlaceSpace::Memory, operands };
-        let size = i32::try_from(inst.mem?.bytes.max(u32::from(memory.element_bytes))).ok()?;
-        let bytes = (inst.mods.offset, inst.mods.offset.checked_add(size)?);
-        (size > 0 && base.operands.iter().all(has_one_value)).then_some(Self { base, bytes })
+        operands
+            .iter()
+            .all(has_one_value)
+            .then(|| at(Address::Operands(operands), inst.mods.offset))
+            .flatten()
     }
 
     /// Whether both have nothing in common.

@@ -219,7 +219,7 @@ fn run_inst(inst: Inst, access: MemAccess, target: &Target, model: MemoryModel) 
     f.blocks[block].push(nop());
     f.blocks[block].head_len = 1;
     let operands = std::iter::once(Operand::vreg(reg, 1)).collect();
-    f.blocks[block].push(Inst { operands, ..inst }.with_mem(MemRef { access, bytes: 4 }));
+    f.blocks[block].push(Inst { operands, ..inst }.with_mem(MemRef::new(access, 4)));
     f.blocks[block].insts.push(nop());
     f.blocks[block].term = Terminator::EndProgram;
     apply(&mut f, &Target { memory_model: model, ..*target }, Wishes::default());

@@ -8,7 +8,7 @@ use super::{Rep, Selector};
 use mir::diag::Result;
 use mir::ir::{AddrSpace, BinaryOp, Block, CastOp, InstData, InstFlags, InstKind, Type, Value};
 use mir::isa::Opcode::*;
-use mir::machine::{EntryValue, ModFlags, Operand};
+use mir::machine::{EntryValue, MemPlace, ModFlags, Operand};
 use mir::target::{Features, OffsetRange};
 
 /// Operands of a global or flat access.
@@ -24,6 +24,8 @@ pub(super) struct GlobalAddress {
     pub flat: bool,
     /// What `vaddr` is for MUBUF.
     pub mode: ModFlags,
+    /// Where that is, as far as others know it.
+    pub place: Option<MemPlace>,
 }
 
 /// An index of an address: `value * scale`.
@@ -397,7 +399,7 @@ impl<'a> Selector<'a> {
         if self.takes_buffers(space) {
             return self.buffer_address(ptr, span);
         }
-        let mode = ModFlags::empty();
+        let (mode, place) = (ModFlags::empty(), self.places.get(&ptr).copied());
         let has_global = self.target.has(Features::GLOBAL);
         let flat = !has_global || space == AddrSpace::FLAT;
         let field = if flat { self.flat_offsets() } else { self.target.limits().offsets.global };
@@ -416,7 +418,7 @@ impl<'a> Selector<'a> {
                 Some(Index { value, scale: 1 }) => self.vgpr(value),
                 Some(Index { value, scale }) => self.scaled_index(value, scale.trailing_zeros()),
             };
-            return GlobalAddress { vaddr, saddr, offset: near as i32, flat, mode };
+            return GlobalAddress { vaddr, saddr, offset: near as i32, flat, mode, place };
         }
         if !flat
             && field.contains(offset, span)
@@ -427,7 +429,7 @@ impl<'a> Selector<'a> {
             let saddr = self.new_sgpr(2);
             self.scalar_index_64(saddr, base, uniform);
             let vaddr = self.scaled_index(own.value, own.scale.trailing_zeros());
-            return GlobalAddress { vaddr, saddr, offset: offset as i32, flat, mode };
+            return GlobalAddress { vaddr, saddr, offset: offset as i32, flat, mode, place };
         }
         let (root, offset) = match field.contains(offset, span) || field.max == 0 {
             true => (root, offset),
@@ -445,10 +447,10 @@ impl<'a> Selector<'a> {
         let base = self.add_constant_64(base, moved, false);
         if !flat && self.is_sgpr(&base) {
             let vaddr = self.in_vgpr(Operand::Imm(0), 1);
-            return GlobalAddress { vaddr, saddr: base, offset: kept as i32, flat, mode };
+            return GlobalAddress { vaddr, saddr: base, offset: kept as i32, flat, mode, place };
         }
         let vaddr = self.in_vgpr(base, 2);
-        GlobalAddress { vaddr, saddr: Operand::Off, offset: kept as i32, flat, mode }
+        GlobalAddress { vaddr, saddr: Operand::Off, offset: kept as i32, flat, mode, place }
     }
 
     /// `root` as a uniform base in SGPRs, with an index that stays below 2^32 when scaled, and constant bytes.

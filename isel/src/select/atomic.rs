@@ -192,7 +192,7 @@ impl<'a> Selector<'a> {
                 return Err(Diagnostic::unsupported(format!("atomic access to address space {}", other.0)));
             }
         }
-        let GlobalAddress { vaddr, saddr, offset, flat: is_flat, mode } =
+        let GlobalAddress { vaddr, saddr, offset, flat: is_flat, mode, .. } =
             self.global_address(ptr, mem.space, 0);
         let mut operands = smallvec::SmallVec::<[Operand; 5]>::new();
         if self.takes_buffers(mem.space) {
@@ -221,7 +221,7 @@ impl<'a> Selector<'a> {
 
     fn finish_atomic(&mut self, mem: MemAccess, bits: u64, offset: i64, glc: bool) {
         if let Some(inst) = self.cur.last_mut() {
-            inst.mem = Some(MemRef { access: mem, bytes: (bits / 8) as u32 });
+            inst.mem = Some(MemRef::new(mem, (bits / 8) as u32));
             inst.mods.offset = offset as i32;
             if glc {
                 inst.mods.flags |= ModFlags::GLC;

@@ -183,7 +183,7 @@ impl<'a> Selector<'a> {
         let mut access = MemAccess::plain(AddrSpace::BUFFER_RESOURCE, 2);
         access.flags.set(MemFlags::VOLATILE, control.contains(Control::VOLATILE));
         if let Some(inst) = self.cur.last_mut() {
-            inst.mem = Some(MemRef { access, bytes });
+            inst.mem = Some(MemRef::new(access, bytes));
             inst.mods.offset = place.offset;
             inst.mods.flags |= place.flags;
             inst.mods.dmask = format as u8;
@@ -542,7 +542,7 @@ impl<'a> Selector<'a> {
             inst.mods.flags |= flags;
             inst.mods.dmask = dmask as u8;
             inst.mods.dim = if names_dimension { desc.dim as u8 } else { 0 };
-            inst.mem = Some(MemRef { access, bytes: 0 });
+            inst.mem = Some(MemRef::new(access, 0));
         }
         if let Some((old, whole)) = result
             && old != whole
@@ -567,7 +567,7 @@ impl<'a> Selector<'a> {
         let (_, dst) = self.result(data)?;
         let inst = self.emit(op, [dst, address, resource]);
         inst.mods.flags.set(ModFlags::A16, a16);
-        inst.mem = Some(MemRef { access: MemAccess::plain(AddrSpace::BUFFER_RESOURCE, 2), bytes: 0 });
+        inst.mem = Some(MemRef::new(MemAccess::plain(AddrSpace::BUFFER_RESOURCE, 2), 0));
         Ok(())
     }
 
@@ -602,7 +602,7 @@ impl<'a> Selector<'a> {
         let bytes = u32::from(op.info().memory_bytes);
         let inst = self.emit(op, [address, Operand::Off]);
         inst.mods.offset = imm as i32;
-        inst.mem = Some(MemRef { access, bytes });
+        inst.mem = Some(MemRef::new(access, bytes));
         inst.mods.flags.set(ModFlags::GLC, control.contains(Control::GLC));
         inst.mods.flags.set(ModFlags::SLC, control.contains(Control::SLC));
         Ok(())

@@ -180,7 +180,7 @@ impl<'a> Selector<'a> {
         };
         self.set_m0(args[0]);
         let op = if intrinsic == Intrinsic::DsAppend { DS_APPEND } else { DS_CONSUME };
-        let mem = MemRef { access: MemAccess::plain(space, 2), bytes: 4 };
+        let mem = MemRef::new(MemAccess::plain(space, 2), 4);
         let inst = self.emit(op, [dst]);
         inst.mem = Some(mem);
         inst.mods.flags.set(ModFlags::GDS, space == mir::ir::AddrSpace::REGION);

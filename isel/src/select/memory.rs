@@ -15,7 +15,7 @@ use mir::ir::{
     AddrSpace, BinaryOp, CastOp, InstData, InstKind, MemAccess, MemFlags, Ordering, SyncScope, Type, Value,
 };
 use mir::isa::Opcode::{self, *};
-use mir::machine::{Inst, MemRef, ModFlags, Operand, PReg};
+use mir::machine::{Inst, MemPlace, MemRef, ModFlags, Operand, PReg};
 use mir::target::Features;
 use smallvec::SmallVec;
 
@@ -174,7 +174,7 @@ impl<'a> Selector<'a> {
     /// Sets what the last instruction touches.
     pub(super) fn touch(&mut self, mem: MemAccess, bytes: u32) -> Option<&mut Inst> {
         let inst = self.cur.last_mut()?;
-        inst.mem = Some(MemRef { access: mem, bytes });
+        inst.mem = Some(MemRef::new(mem, bytes));
         Some(inst)
     }
 
@@ -324,6 +324,7 @@ impl<'a> Selector<'a> {
         bytes: u32,
     ) -> Result<()> {
         let mut address = address;
+        address.place = address.place.and_then(|place| place.behind(at));
         // Without an offset field the later pieces need their own address.
         let offsets = &self.target.limits().offsets;
         let buffers = self.takes_buffers(mem.space);
@@ -368,11 +369,19 @@ impl<'a> Selector<'a> {
             }
         }
         self.set_offset(mem, bytes, i64::from(address.offset));
+        self.set_place(address.place);
         Ok(())
     }
 
+    /// Where the last instruction accesses memory.
+    fn set_place(&mut self, place: Option<MemPlace>) {
+        if let Some(mem) = self.cur.last_mut().and_then(|inst| inst.mem.as_mut()) {
+            mem.place = place;
+        }
+    }
+
     fn buffer_access(&mut self, access: Access, address: GlobalAddress, mem: MemAccess, bytes: u32) {
-        let GlobalAddress { vaddr, saddr: resource, offset, mode, .. } = address;
+        let GlobalAddress { vaddr, saddr: resource, offset, mode, place, .. } = address;
         let zero = Operand::Imm(0);
         let (op, data) = match access {
             Access::Load { dst, signed } => (load_op(&BUFFER_LOADS, bytes, signed), dst),
@@ -380,6 +389,7 @@ impl<'a> Selector<'a> {
         };
         self.emit(op, [data, vaddr, resource, zero]);
         self.set_offset(mem, bytes, i64::from(offset));
+        self.set_place(place);
         if let Some(inst) = self.cur.last_mut() {
             inst.mods.flags |= mode;
         }

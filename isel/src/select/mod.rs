@@ -60,12 +60,14 @@ mod mubuf;
 mod numeric;
 mod packed;
 mod pair_bits;
+mod places;
 mod prepare;
 mod reach;
 mod registers;
 mod scalar_buffer;
 mod scratch;
 mod shader;
+mod sums;
 #[cfg(test)]
 mod tests;
 mod three_operand;
@@ -156,6 +158,8 @@ struct Selector<'a> {
     divisors: scalar_buffer::Divisors,
     /// Addresses of LDS that are others with an offset.
     lds_twins: FxHashMap<Value, (Value, i64)>,
+    /// Places of global memory, by their addresses.
+    places: FxHashMap<Value, machine::MemPlace>,
     /// LDS loads of a dword that one instruction does: the earlier one of each pair, and the later one.
     pairs: FxHashMap<Value, Value>,
     /// The earlier load of each later one in `pairs`.
@@ -237,6 +241,7 @@ pub fn select(
         far_bases: FxHashMap::default(),
         divisors: scalar_buffer::Divisors::of(f),
         lds_twins: FxHashMap::default(),
+        places: FxHashMap::default(),
         pairs: FxHashMap::default(),
         paired_with: FxHashMap::default(),
         half_loads: FxHashMap::default(),

@@ -54,6 +54,7 @@ impl Selector<'_> {
             let kept = if field.contains(offset & max, span) { offset & max } else { 0 };
             (kept, offset.wrapping_sub(kept))
         };
+        let place = self.places.get(&ptr).copied();
         let (root, offset) = self.split_offset(ptr);
         if let Some((base, index, own)) = self.uniform_base(root) {
             let (kept, moved) = split(offset.wrapping_add(own));
@@ -65,14 +66,14 @@ impl Selector<'_> {
                 },
             };
             let saddr = self.resource_at(base, moved);
-            return GlobalAddress { vaddr, saddr, offset: kept as i32, flat: false, mode };
+            return GlobalAddress { vaddr, saddr, offset: kept as i32, flat: false, mode, place };
         }
         let (kept, moved) = split(offset);
         let base = self.src(root);
         let base = self.add_constant_64(base, moved, false);
         let vaddr = self.in_vgpr(base, 2);
         let saddr = self.plain_resource();
-        GlobalAddress { vaddr, saddr, offset: kept as i32, flat: false, mode: ModFlags::ADDR64 }
+        GlobalAddress { vaddr, saddr, offset: kept as i32, flat: false, mode: ModFlags::ADDR64, place }
     }
 
     /// An index as a value of 32 bits and a shift, if the result is below 2^31: with all immediates it is then within the limit of resources.

@@ -52,6 +52,7 @@ impl<'a> Selector<'a> {
             }
         }
         self.find_lds_twins(order);
+        self.find_places(order);
         let (mut places, mut chained) = (SecondaryMap::new(), SecondaryMap::new());
         for &block in order {
             self.pair_lds_loads(block);

@@ -350,6 +350,31 @@ pub struct MemRef {
     pub access: crate::ir::MemAccess,
     /// Bytes accessed by a lane.
     pub bytes: u32,
+    /// Where they are, as far as that is known.
+    pub place: Option<MemPlace>,
+}
+
+impl MemRef {
+    /// `bytes` anywhere.
+    pub const fn new(access: crate::ir::MemAccess, bytes: u32) -> Self {
+        Self { access, bytes, place: None }
+    }
+}
+
+/// A place in memory, by its distance from others. In a block equal bases are equal addresses in each lane; nothing is said of different ones.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct MemPlace {
+    /// The number of an address.
+    pub base: u32,
+    /// Bytes behind it.
+    pub offset: i32,
+}
+
+impl MemPlace {
+    /// The place `bytes` further on.
+    pub fn behind(self, bytes: u32) -> Option<Self> {
+        Some(Self { offset: self.offset.checked_add_unsigned(bytes)?, ..self })
+    }
 }
 
 /// A machine instruction.

@@ -41,7 +41,7 @@ impl ScratchAccess {
         };
         let mods = Modifiers { offset: offset as i32, ..Modifiers::default() };
         let access = MemAccess::plain(AddrSpace::PRIVATE, 2);
-        inst.with_mods(mods).with_mem(MemRef { access, bytes: 4 })
+        inst.with_mods(mods).with_mem(MemRef::new(access, 4))
     }
 }
 

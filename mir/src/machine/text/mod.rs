@@ -25,6 +25,7 @@
 //! * Opcodes have the names of their rows, since rows that share a mnemonic differ in what they read and
 //!   write. An encoding that was chosen is a suffix (`_e64`).
 //! * Symbols and called functions are numbers of the module's functions and variables (`#fn3`, `#global0`).
+//! * `place 3:16` of an access is 16 bytes behind the address with number 3, which others of the block are near, too.
 //! * `tied` marks an operand behind those of the row, which gets the register of a definition.
 //!
 //! Lines that begin without a blank start functions and blocks; otherwise an instruction is a line and blanks

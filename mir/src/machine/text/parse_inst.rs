@@ -339,6 +339,7 @@ impl Parser<'_> {
         let bytes: u32 = self.number()?;
         self.keyword("bytes")?;
         let mut access = MemAccess::plain(AddrSpace::GLOBAL, bytes.trailing_zeros().min(4) as u8);
+        let mut place = None;
         while self.eat(',') {
             if self.eat_word("space") {
                 access.space = AddrSpace(self.number()?);
@@ -346,6 +347,10 @@ impl Parser<'_> {
                 access.align_log2 = self.align_log2()?;
             } else if self.eat_word("alias") {
                 access.alias = AliasClass(self.number()?);
+            } else if self.eat_word("place") {
+                let base = self.number()?;
+                self.expect(':')?;
+                place = Some(MemPlace { base, offset: self.number()? });
             } else if let Some(flag) = self.one_of(|word| flag_of(&MEM_FLAGS, word)) {
                 access.flags |= flag;
             } else {
@@ -355,7 +360,7 @@ impl Parser<'_> {
             }
         }
         self.expect(']')?;
-        Ok(MemRef { access, bytes })
+        Ok(MemRef { access, bytes, place })
     }
 }
 

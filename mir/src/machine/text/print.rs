@@ -142,6 +142,9 @@ impl fmt::Display for DisplayInst<'_> {
             if access.alias != AliasClass::UNKNOWN {
                 write!(f, ", alias {}", access.alias.0)?;
             }
+            if let Some(place) = mem.place {
+                write!(f, ", place {}:{}", place.base, place.offset)?;
+            }
             f.write_str("]")?;
         }
         if inst.loc != 0 {

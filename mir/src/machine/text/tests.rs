@@ -56,7 +56,7 @@ mbb2 (%0:v1, %3:v1 | %1:s2), depth 3:
         %10:v1 = v_mov_b32_dpp %9:v1, tied %9:v1 dpp:0x111 row_mask:0xf bank_mask:0xc bound_ctrl !loc 2
         %11:v1 = ds_read2_b32 %9:v1 offset:4 offset1:255 gds !loc 1
         s4 = s_mov_b32 m0
-        ttmp[4:7] = s_load_dwordx4 %8:s2, 0x12345 glc lit0 other_lanes [16 bytes, space 4, align 4, acquire workgroup, volatile, invariant]
+        ttmp[4:7] = s_load_dwordx4 %8:s2, 0x12345 glc lit0 other_lanes [16 bytes, space 4, align 4, acquire workgroup, volatile, invariant, alias 3, place 7:-16]
         %7.3:s1 = s_load_dword 0xffffffffffff0000, off, tied sym0-4@rel32@hi, tied sym1+8@gotpcrel32@lo [4 bytes, space 1, align 1, not_atomic agent, one_as]
         s_branch flat_scratch_lo:3, tied mbb4, tied v[0:31], tied exec_hi, tied src_shared_base:2, tied preg150
   tail  %12:s2 = s_and_saveexec_b64 %1:s2
@@ -125,7 +125,7 @@ fn small_texts_say_little() {
     expected.blocks[b].vparams.push(param);
     let mem = crate::ir::MemAccess::plain(crate::ir::AddrSpace::GLOBAL, 2);
     let operands = [Operand::vreg(param, 2), Operand::vreg(mask, 2), Operand::Off];
-    let store = Inst::new(Opcode::GLOBAL_STORE_DWORD, operands).with_mem(MemRef { access: mem, bytes: 4 });
+    let store = Inst::new(Opcode::GLOBAL_STORE_DWORD, operands).with_mem(MemRef::new(mem, 4));
     expected.blocks[b].push(store);
     expected.blocks[b].term = Terminator::EndProgram;
     assert_eq!(f, expected);
