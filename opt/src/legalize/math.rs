@@ -162,22 +162,28 @@ impl Legalizer<'_> {
         matches!(kind, Some(&InstKind::Cast { op: CastOp::FpExt, arg }) if self.b.ty(arg) == Type::F16)
     }
 
-    /// The hardware's logarithm of `x`, scaled by 2^32 where it is denormal, and the power of two that it was scaled by.
+    /// The hardware's logarithm of `x`, scaled by 2^32 where it is denormal, and whether it is; nothing where that cannot be or does not matter.
     fn scaled_log(&mut self, x: Value) -> (Value, Option<Value>) {
         if self.flushes_single() || self.is_extended_half(x) {
             return (self.b.intrinsic(Intrinsic::AmdgcnLog, &[x], Type::F32), None);
         }
         let limit = self.b.f32(f32::MIN_POSITIVE);
         let small = self.b.fcmp(FloatPredicate::Olt, x, limit);
-        let (up, zero) = (self.b.i32(32), self.b.i32(0));
-        let exponent = self.b.select(small, up, zero);
+        let exponent = self.scale(small);
         let scaled = self.b.intrinsic(Intrinsic::Ldexp, &[x, exponent], Type::F32);
-        (self.b.intrinsic(Intrinsic::AmdgcnLog, &[scaled], Type::F32), Some(exponent))
+        (self.b.intrinsic(Intrinsic::AmdgcnLog, &[scaled], Type::F32), Some(small))
+    }
+
+    /// The power of two that a number was scaled by.
+    fn scale(&mut self, small: Value) -> Value {
+        let (up, zero) = (self.b.i32(32), self.b.i32(0));
+        self.b.select(small, up, zero)
     }
 
     fn log2(&mut self, x: Value) -> Value {
-        let (log, exponent) = self.scaled_log(x);
-        let Some(exponent) = exponent else { return log };
+        let (log, small) = self.scaled_log(x);
+        let Some(small) = small else { return log };
+        let exponent = self.scale(small);
         let exponent = self.b.cast(CastOp::SiToFp, exponent, Type::F32);
         self.b.fsub(log, exponent)
     }
@@ -186,11 +192,19 @@ impl Legalizer<'_> {
     fn log(&mut self, x: Value, factor: f64) -> Value {
         let Split { high, low } = Split::new(factor);
         let (c, cc) = (self.b.f32(high), self.b.f32(low));
-        if self.fast() {
+        // Where literals stand in long encodings, the scale is taken back by the instruction that multiplies.
+        let fuses = self.ctx.machine.encoding_rules().vop3_literals;
+        if self.fast() && !fuses {
             let log = self.log2(x);
             return self.b.fmul(log, c);
         }
-        let (log, exponent) = self.scaled_log(x);
+        let (log, small) = self.scaled_log(x);
+        if self.fast() {
+            let Some(small) = small else { return self.b.fmul(log, c) };
+            let (offset, zero) = (self.b.f32(-32.0 * high), self.b.f32(0.0));
+            let offset = self.b.select(small, offset, zero);
+            return self.multiply_add(log, c, offset);
+        }
         let product = self.b.fmul(log, c);
         let minus = self.b.fneg(product);
         let rest = self.b.fma(log, c, minus);
@@ -201,8 +215,9 @@ impl Legalizer<'_> {
         let infinity = self.b.f32(f32::INFINITY);
         let finite = self.b.fcmp(FloatPredicate::Olt, magnitude, infinity);
         let result = self.b.select(finite, sum, log);
-        let Some(exponent) = exponent else { return result };
+        let Some(small) = small else { return result };
         // A power of two times the factor is exact.
+        let exponent = self.scale(small);
         let exponent = self.b.cast(CastOp::SiToFp, exponent, Type::F32);
         let minus = self.b.f32(-high);
         self.b.fma(exponent, minus, result)
