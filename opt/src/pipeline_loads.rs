@@ -41,6 +41,8 @@ use smallvec::SmallVec;
 const MAX_DWORDS: u32 = 4;
 /// Instructions that compute an address from the loop's variables, and those that change these.
 const MAX_ADDRESS: u32 = 6;
+/// Instructions that compute what travels to the next iteration because loads that stay want it, too.
+const MIN_KEPT: u32 = 2;
 /// Instructions that depend on what is loaded. A choice and a copy or two are to be won back.
 const MIN_WORK: usize = 8;
 /// Instructions of a loop.
@@ -286,8 +288,31 @@ impl Seen<'_> {
             }
         }
         addresses.reverse();
-        let (uses, carried) = self.first_uses(ring, &loads);
+        let (uses, mut carried) = self.first_uses(ring, &loads);
+        let moved: Vec<Inst> = addresses.iter().chain(&loads).chain(&uses).copied().collect();
+        carried.extend(self.still_wanted(&addresses, &moved, &early));
         Some(Plan { addresses, loads, uses, carried })
+    }
+
+    /// Values on the way to addresses that what is not `moved` wants, too, as addresses of later loads are: the iteration before has computed them.
+    fn still_wanted(&self, addresses: &[Inst], moved: &[Inst], early: &FxHashMap<Value, u32>) -> Vec<Value> {
+        let mut left: FxHashMap<Value, u32> = FxHashMap::default();
+        for &inst in moved {
+            let mut operands = SmallVec::<[Value; 4]>::new();
+            self.func.insts[inst].kind.for_each_value(|value| operands.push(value));
+            operands.sort_unstable();
+            operands.dedup();
+            operands.into_iter().for_each(|value| *left.entry(value).or_insert(self.uses[value].0) -= 1);
+        }
+        let results = addresses.iter().filter_map(|&inst| self.func.insts[inst].result);
+        results
+            .filter(|value| {
+                let ty = self.func.ty(*value);
+                left.get(value).is_some_and(|&left| left > 0)
+                    && early.get(value).is_some_and(|&cost| cost >= MIN_KEPT)
+                    && (ty.addr_space().is_some() || is_carried(ty))
+            })
+            .collect()
     }
 
     /// Whether `value` is computed in the loop.
@@ -536,6 +561,10 @@ fn copy(func: &mut Function, inst: Inst, values: &mut FxHashMap<Value, Value>, o
 /// The number that an instruction on numbers gives; a known index becomes part of the offset.
 fn constant(func: &mut Function, kind: &mut InstKind, ty: Type) -> Option<Value> {
     match kind {
+        // Whatever the other factor is.
+        InstKind::Binary { op: BinaryOp::Mul, args } if args.iter().any(|&arg| func.as_int(arg) == Some(0)) => {
+            Some(func.int(ty, 0))
+        }
         InstKind::Binary { op, args: [a, b] } => {
             let bits = ty.bits().filter(|&bits| bits <= 64 && ty.is_int(bits as u32))? as u32;
             let value = eval_binary(*op, func.as_int(*a)?, func.as_int(*b)?, bits)?;

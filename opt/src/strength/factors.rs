@@ -3,8 +3,9 @@
 //! `s * (x + k)` behind `s * (x + k - 1)` is that and `s`: the vector unit multiplies 32 bits at a quarter of the rate at which it adds, and the sum is not
 //! made. What the earlier product promises is given up, since it may overflow where the later one does not.
 //!
-//! An address at such an index, if the index is exact and no lane has another one, is the earlier address and `s * scale`, of 64 bits, which is
-//! the same for all of them. That an earlier index does not overflow is known from an access at it, which has been executed then.
+//! An address at such an index, or at one and a value that is added to each, is the earlier address and `s * scale`, of 64 bits, which is the same for all of
+//! them, if the index is exact and all lanes have the same step. That an earlier index does not overflow is known from an access at it, which has been executed
+//! then. Indices of lanes that are short are left alone: an offset of 32 bits takes them, and the scalar unit the rest.
 
 use super::MOST;
 use crate::bits::{low_zeros, sext64};
@@ -13,6 +14,9 @@ use mir::analysis::Uniformity;
 use mir::ir::*;
 use mir::target::Target;
 use rustc_hash::{FxHashMap, FxHashSet};
+
+/// How far back it is looked whether an index is short.
+const SHORT_DEPTH: u32 = 3;
 
 /// `step * (x + number)`.
 #[derive(Clone, Copy)]
@@ -112,7 +116,7 @@ fn reduce_block(
 ) {
     let mut known: FxHashMap<(Value, Value), Vec<Known>> = FxHashMap::default();
     let mut of: FxHashMap<Value, &[Product]> = FxHashMap::default();
-    let mut addresses: FxHashMap<(Value, Value, Value, i64), Vec<Address>> = FxHashMap::default();
+    let mut addresses: FxHashMap<(Value, Option<Value>, Value, Value, i64), Vec<Address>> = FxHashMap::default();
     let mut accessed: FxHashSet<Value> = FxHashSet::default();
     for i in 0..func.blocks[block].insts.len() {
         let inst = func.blocks[block].insts[i];
@@ -122,13 +126,15 @@ fn reduce_block(
             of.insert(value, found);
             reduce_product(func, inst, value, found, &mut known);
         } else if let InstKind::PtrAdd { base, index: Some(index), scale, offset } = func.insts[inst].kind
-            && let Some(found) = of.get(&index)
-            && ![base, index].iter().any(|&part| uniformity.is_divergent_at(part, block))
+            && let Some((found, beside)) = parts(func, index, &of)
         {
-            let usable =
-                |product: &&Product| product.exact && !uniformity.is_divergent_at(product.step, block);
+            let divergent = |part: Value| uniformity.is_divergent_at(part, block);
+            if divergent(index) && !divergent(base) && beside.is_none_or(|own| is_short(func, own, SHORT_DEPTH)) {
+                continue;
+            }
+            let usable = |product: &&Product| product.exact && !divergent(product.step);
             for product in found.iter().filter(usable) {
-                let known = addresses.entry((base, product.step, product.x, scale)).or_default();
+                let known = addresses.entry((base, beside, product.step, product.x, scale)).or_default();
                 let change = known.iter().rev().take(MOST).find_map(|earlier| {
                     let sign = one_step(earlier.number, product.number)?;
                     let offset = offset.wrapping_sub(earlier.offset);
@@ -144,6 +150,45 @@ fn reduce_block(
                 }
             }
         }
+    }
+}
+
+/// The products that an index is, alone or with a value that is added without an overflow.
+fn parts<'a>(
+    func: &Function,
+    index: Value,
+    of: &FxHashMap<Value, &'a [Product]>,
+) -> Option<(&'a [Product], Option<Value>)> {
+    if let Some(found) = of.get(&index) {
+        return Some((found, None));
+    }
+    let data = &func.insts[func.def_inst(index)?];
+    let InstKind::Binary { op: BinaryOp::Add, args: [a, b] } = data.kind else { return None };
+    if !data.flags.contains(InstFlags::NSW) {
+        return None;
+    }
+    [(a, b), (b, a)].into_iter().find_map(|(product, own)| Some((*of.get(&product)?, Some(own))))
+}
+
+/// Whether a value has few bits, as the numbers of lanes and parts of them have, and its sign is no question.
+fn is_short(func: &Function, value: Value, depth: u32) -> bool {
+    let Some(inst) = func.def_inst(value) else { return func.as_int(value).is_some() };
+    let short = |value| depth > 0 && is_short(func, value, depth - 1);
+    match func.insts[inst].kind {
+        InstKind::Intrinsic {
+            intrinsic: Intrinsic::WorkitemIdX | Intrinsic::WorkitemIdY | Intrinsic::WorkitemIdZ,
+            ..
+        } => true,
+        InstKind::Cast { op: CastOp::ZExt, arg } => func.ty(arg).bits().is_some_and(|bits| bits < 32),
+        InstKind::Binary { op: BinaryOp::And, args: [_, mask] } => {
+            func.as_int(mask).is_some_and(|mask| mask <= i16::MAX as u64)
+        }
+        InstKind::Binary { op: BinaryOp::LShr | BinaryOp::UDiv | BinaryOp::URem, args: [x, _] } => short(x),
+        InstKind::Binary { op: BinaryOp::Shl | BinaryOp::Mul, args: [x, by] } => {
+            func.as_int(by).is_some() && short(x)
+        }
+        InstKind::Binary { op: BinaryOp::Add | BinaryOp::Or, args: [a, b] } => short(a) && short(b),
+        _ => false,
     }
 }
 
