@@ -562,7 +562,9 @@ fn copy(func: &mut Function, inst: Inst, values: &mut FxHashMap<Value, Value>, o
 fn constant(func: &mut Function, kind: &mut InstKind, ty: Type) -> Option<Value> {
     match kind {
         // Whatever the other factor is.
-        InstKind::Binary { op: BinaryOp::Mul, args } if args.iter().any(|&arg| func.as_int(arg) == Some(0)) => {
+        InstKind::Binary { op: BinaryOp::Mul, args }
+            if args.iter().any(|&arg| func.as_int(arg) == Some(0)) =>
+        {
             Some(func.int(ty, 0))
         }
         InstKind::Binary { op, args: [a, b] } => {

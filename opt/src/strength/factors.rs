@@ -116,7 +116,8 @@ fn reduce_block(
 ) {
     let mut known: FxHashMap<(Value, Value), Vec<Known>> = FxHashMap::default();
     let mut of: FxHashMap<Value, &[Product]> = FxHashMap::default();
-    let mut addresses: FxHashMap<(Value, Option<Value>, Value, Value, i64), Vec<Address>> = FxHashMap::default();
+    let mut addresses: FxHashMap<(Value, Option<Value>, Value, Value, i64), Vec<Address>> =
+        FxHashMap::default();
     let mut accessed: FxHashSet<Value> = FxHashSet::default();
     for i in 0..func.blocks[block].insts.len() {
         let inst = func.blocks[block].insts[i];
@@ -129,7 +130,10 @@ fn reduce_block(
             && let Some((found, beside)) = parts(func, index, &of)
         {
             let divergent = |part: Value| uniformity.is_divergent_at(part, block);
-            if divergent(index) && !divergent(base) && beside.is_none_or(|own| is_short(func, own, SHORT_DEPTH)) {
+            if divergent(index)
+                && !divergent(base)
+                && beside.is_none_or(|own| is_short(func, own, SHORT_DEPTH))
+            {
                 continue;
             }
             let usable = |product: &&Product| product.exact && !divergent(product.step);
