@@ -14,7 +14,7 @@ use mir::ir::*;
 /// Narrows what can be narrowed in `func`, which is legal IR and stays so.
 pub fn narrow(func: &mut Function) {
     let wide = demand(func);
-    let mut pass = Narrow { wide, alias: SecondaryMap::new() };
+    let mut pass = Narrow { wide, alias: SecondaryMap::new(), freed: false };
     let chosen: Vec<Value> = func.values.keys().filter(|&v| pass.is_narrow(func, v)).collect();
     if chosen.is_empty() {
         return;
@@ -35,6 +35,10 @@ pub fn narrow(func: &mut Function) {
         func.blocks[block].insts = out;
     }
     pass.resolve_all(func);
+    if pass.freed {
+        // What is for nothing would keep its operands where they are.
+        super::dce::remove_dead(func);
+    }
 }
 
 /// The 64-bit values whose upper half something reads.
@@ -90,10 +94,39 @@ fn low_mask(func: &Function, kind: &InstKind) -> Option<(Value, u32)> {
     Some((x, u32::try_from(func.as_int(mask)?).ok()?))
 }
 
+/// The low half that `value` was extended or joined from, so that nobody need make the other one.
+fn made_of(func: &Function, value: Value) -> Option<Value> {
+    let cast = |value| match func.insts[func.def_inst(value)?].kind {
+        InstKind::Cast { op, arg } => Some((op, arg)),
+        _ => None,
+    };
+    match cast(value)? {
+        (CastOp::ZExt | CastOp::SExt, arg) => (func.ty(arg) == Type::I32).then_some(arg),
+        (CastOp::BitCast, mut vector) if func.ty(vector) == Type::Vector(Scalar::Int(32), 2) => {
+            // Two insertions make it.
+            for _ in 0..2 {
+                let InstKind::InsertElement { vector: rest, element, index } =
+                    func.insts[func.def_inst(vector)?].kind
+                else {
+                    return None;
+                };
+                if func.as_int(index)? == 0 {
+                    return Some(element);
+                }
+                vector = rest;
+            }
+            None
+        }
+        _ => None,
+    }
+}
+
 struct Narrow {
     wide: SecondaryMap<Value, bool>,
     /// Values that are others now.
     alias: SecondaryMap<Value, Option<Value>>,
+    /// Something may be for nothing now.
+    freed: bool,
 }
 
 impl Narrow {
@@ -136,6 +169,10 @@ impl Narrow {
             Some(Const::Undef) => return func.constant(Type::I32, Const::Undef),
             Some(Const::Poison) => return func.constant(Type::I32, Const::Poison),
             _ => {}
+        }
+        if let Some(low) = made_of(func, value) {
+            self.freed = true;
+            return self.resolve(low);
         }
         let kind = InstKind::Cast { op: CastOp::Trunc, arg: value };
         append(func, like, kind, Type::I32, out).unwrap_or(value)
