@@ -19,7 +19,7 @@ pub struct Options {
 }
 
 /// One in so many VGPRs is left to packing: it may need more than the dwords that are alive at a time, as tuples leave holes.
-const VGPR_HOLES: u32 = 16;
+const VGPR_HOLES: u32 = 10;
 /// SGPRs: their tuples are aligned.
 const SGPR_HOLES: u32 = 8;
 /// Registers of a called function that are free: what it saves it pays for.
