@@ -45,7 +45,7 @@ fn kept(f: &Function, block: Block, live: &mut Option<LiveScalars>) -> Vec<bool>
             keep[at] = !known.is_some_and(same);
             known = Some(inst);
         } else if is_test(inst) {
-            let same = |old: &Inst| (old.op, &old.operands[1..]) == (inst.op, &inst.operands[1..]);
+            let same = |old: &Inst| old.op == inst.op && old.operands[1..] == inst.operands[1..];
             if known.is_some_and(same) {
                 let here = here.get_or_insert_with(|| {
                     live.get_or_insert_with(|| LiveScalars::compute(f)).in_block(f, block)

@@ -302,7 +302,10 @@ impl Seen<'_> {
             self.func.insts[inst].kind.for_each_value(|value| operands.push(value));
             operands.sort_unstable();
             operands.dedup();
-            operands.into_iter().for_each(|value| *left.entry(value).or_insert(self.uses[value].0) -= 1);
+            for value in operands {
+                let left = left.entry(value).or_insert(self.uses[value].0);
+                *left = left.saturating_sub(1);
+            }
         }
         let results = addresses.iter().filter_map(|&inst| self.func.insts[inst].result);
         results

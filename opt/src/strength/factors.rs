@@ -187,7 +187,7 @@ fn is_short(func: &Function, value: Value, depth: u32) -> bool {
         InstKind::Binary { op: BinaryOp::And, args: [_, mask] } => {
             func.as_int(mask).is_some_and(|mask| mask <= i16::MAX as u64)
         }
-        InstKind::Binary { op: BinaryOp::LShr | BinaryOp::UDiv | BinaryOp::URem, args: [x, _] } => short(x),
+        InstKind::Binary { op: BinaryOp::LShr, args: [x, _] } => short(x),
         InstKind::Binary { op: BinaryOp::Shl | BinaryOp::Mul, args: [x, by] } => {
             func.as_int(by).is_some() && short(x)
         }
