@@ -19,7 +19,9 @@ pub struct Options {
 }
 
 /// One in so many VGPRs is left to packing: it may need more than the dwords that are alive at a time, as tuples leave holes.
-const VGPR_HOLES: u32 = 10;
+const VGPR_HOLES: u32 = 16;
+/// The same where registers are taken to hide latencies, which may cost a wave that nothing else would.
+const TAKEN_HOLES: u32 = 10;
 /// SGPRs: their tuples are aligned.
 const SGPR_HOLES: u32 = 8;
 /// Registers of a called function that are free: what it saves it pays for.
@@ -113,7 +115,7 @@ pub(crate) fn of(f: &Function, target: &Target, options: &Options, most: Dwords)
     let waves = occupancy.waves(most);
     let budget = Dwords {
         sgprs: occupancy.sgprs(waves).saturating_sub(SGPR_HOLES),
-        vgprs: without_holes(occupancy.vgprs(waves)),
+        vgprs: occupancy.vgprs(waves) - occupancy.vgprs(waves) / TAKEN_HOLES,
     };
     let budget = budget.max(most);
     Some(Dwords { sgprs: budget.sgprs.min(hard.sgprs), vgprs: budget.vgprs.min(hard.vgprs) })
