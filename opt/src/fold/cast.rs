@@ -47,12 +47,6 @@ pub(super) fn fold_cast(b: &mut Builder<'_>, op: &mut CastOp, arg: &mut Value, t
                 InstKind::Cast { op: CastOp::Trunc, arg: source } => {
                     return Some(b.cast(CastOp::Trunc, source, ty));
                 }
-                // Bits that are cut off need not be cleared.
-                InstKind::Binary { op: BinaryOp::And, args }
-                    if b.func.as_int(args[1]).is_some_and(|mask| mask64(!mask, to_bits) == 0) =>
-                {
-                    return Some(b.cast(CastOp::Trunc, args[0], ty));
-                }
                 // The high half of a join, and low bits of 64-bit arithmetic.
                 InstKind::Binary { op: BinaryOp::LShr, args } if b.func.as_int(args[1]) == Some(32) => {
                     if let Some((_, high)) = halves(b, args[0]) {
