@@ -8,6 +8,7 @@
 
 use super::append::append;
 use super::flow::Flows;
+use super::products::kind;
 use cranelift_entity::SecondaryMap;
 use mir::ir::*;
 
@@ -96,18 +97,14 @@ fn low_mask(func: &Function, kind: &InstKind) -> Option<(Value, u32)> {
 
 /// The low half that `value` was extended or joined from, so that nobody need make the other one.
 fn made_of(func: &Function, value: Value) -> Option<Value> {
-    let cast = |value| match func.insts[func.def_inst(value)?].kind {
-        InstKind::Cast { op, arg } => Some((op, arg)),
-        _ => None,
-    };
-    match cast(value)? {
-        (CastOp::ZExt | CastOp::SExt, arg) => (func.ty(arg) == Type::I32).then_some(arg),
-        (CastOp::BitCast, mut vector) if func.ty(vector) == Type::Vector(Scalar::Int(32), 2) => {
+    match *kind(func, value)? {
+        InstKind::Cast { op: CastOp::ZExt | CastOp::SExt, arg } => (func.ty(arg) == Type::I32).then_some(arg),
+        InstKind::Cast { op: CastOp::BitCast, arg: mut vector }
+            if func.ty(vector) == Type::Vector(Scalar::Int(32), 2) =>
+        {
             // Two insertions make it.
             for _ in 0..2 {
-                let InstKind::InsertElement { vector: rest, element, index } =
-                    func.insts[func.def_inst(vector)?].kind
-                else {
+                let InstKind::InsertElement { vector: rest, element, index } = *kind(func, vector)? else {
                     return None;
                 };
                 if func.as_int(index)? == 0 {

@@ -98,7 +98,12 @@ impl<'a> Occupancy<'a> {
 
 /// VGPRs of so many that may be alive at a time.
 fn without_holes(vgprs: u32) -> u32 {
-    vgprs - vgprs / VGPR_HOLES
+    without(vgprs, VGPR_HOLES)
+}
+
+/// VGPRs of so many without one in `holes` of them.
+fn without(vgprs: u32, holes: u32) -> u32 {
+    vgprs - vgprs / holes
 }
 
 /// The registers that `f`, of which `most` are alive at a time, takes without fewer waves. `None` where they do not suffice as it is.
@@ -115,7 +120,7 @@ pub(crate) fn of(f: &Function, target: &Target, options: &Options, most: Dwords)
     let waves = occupancy.waves(most);
     let budget = Dwords {
         sgprs: occupancy.sgprs(waves).saturating_sub(SGPR_HOLES),
-        vgprs: occupancy.vgprs(waves) - occupancy.vgprs(waves) / TAKEN_HOLES,
+        vgprs: without(occupancy.vgprs(waves), TAKEN_HOLES),
     };
     let budget = budget.max(most);
     Some(Dwords { sgprs: budget.sgprs.min(hard.sgprs), vgprs: budget.vgprs.min(hard.vgprs) })
