@@ -14,10 +14,14 @@
 //! of width are parts of the instructions that use them. Comparisons stay beside the branches and choices that
 //! take them from SCC or VCC. What is the same as something moved before it, say of another branch, is that.
 //!
+//! An invariant index that an address adds behind one that changes is added before it, in front of the loop ([`addends`]).
+//!
 //! A moved value has the lanes of the loop's header or more, and one instance for all iterations, so what was
 //! uniform is uniform and what was temporally divergent no longer is.
 //!
 //! Cost: linear in instructions inside of loops times the nesting looked at, at most [`MAX_DEPTH`].
+
+mod addends;
 
 use super::bits::dwords;
 use super::cfg::uses;
@@ -25,7 +29,7 @@ use super::gvn::is_pure;
 use super::memory::{Flow, Memory, STOPS, is_of_wave, never_changes};
 use cranelift_entity::SecondaryMap;
 use hashbrown::HashTable;
-use mir::analysis::{Graph, Loop};
+use mir::analysis::{Graph, Loop, Uniformity};
 use mir::ir::*;
 use mir::target::Target;
 use rustc_hash::FxBuildHasher;
@@ -91,12 +95,15 @@ pub fn hoist(func: &mut Function, module: &Module, target: &Target) {
         counted: SecondaryMap::new(),
         table: HashTable::new(),
         replaced: SecondaryMap::new(),
+        uniformity: None,
+        left_sums: false,
+        target,
         module,
         memory: &memory,
         flow: &flow,
     };
     pass.find(func);
-    let (moved, replaced) = (pass.moved, pass.replaced);
+    let (moved, replaced, left_sums) = (pass.moved, pass.replaced, pass.left_sums);
     if !replaced.is_empty() {
         super::inline::substitute(func, &replaced);
     }
@@ -108,10 +115,18 @@ pub fn hoist(func: &mut Function, module: &Module, target: &Target) {
     }
     let layout = std::mem::take(&mut func.layout);
     func.layout = layout.into_iter().flat_map(|block| before[block].into_iter().chain([block])).collect();
+    if left_sums {
+        super::dce::remove_dead(func);
+    }
 }
 
 struct Hoisting<'a> {
     module: &'a Module,
+    target: &'a Target,
+    /// Of the function as it came; made when it is asked for.
+    uniformity: Option<Uniformity>,
+    /// Whether sums were left that nobody asks for.
+    left_sums: bool,
     memory: &'a Memory,
     flow: &'a Flow,
     /// What each loop writes.
@@ -144,34 +159,42 @@ impl Hoisting<'_> {
             let mut kept = Vec::with_capacity(insts.len());
             for inst in insts {
                 mir::interrupt::checkpoint();
-                let replaced = &self.replaced;
-                func.insts[inst].kind.for_each_value_mut(|v| {
-                    if let Some(new) = replaced[*v] {
-                        *v = new;
-                    }
-                });
-                let out_of = self.outermost(func, inst, number, inner);
-                if let Some(l) = out_of
-                    && self.is_known(func, inst, l)
-                {
-                    if let Some((dwords, file)) = self.dwords_counted(func, inst) {
-                        self.count((inner, l), file, dwords, 0);
-                    }
-                    continue;
+                if let Some(first) = self.add_invariant_first(func, inst, inner) {
+                    self.visit(func, first, (number, inner), &mut kept);
                 }
-                let home = match out_of {
-                    Some(l) => self.flow.loops[l].parent.map_or(Home::Outside, Home::In),
-                    None => Home::In(inner),
-                };
-                match out_of {
-                    Some(l) => self.moved[l.index()].push(inst),
-                    None => kept.push(inst),
-                }
-                if let Some(result) = func.insts[inst].result {
-                    self.homes[result] = home;
-                }
+                self.visit(func, inst, (number, inner), &mut kept);
             }
             func.blocks[block].insts = kept;
+        }
+    }
+
+    /// Takes `inst`, of a block in the innermost loop there, out of loops, or appends it to what is kept.
+    fn visit(&mut self, func: &mut Function, inst: Inst, (block, inner): (u32, Loop), kept: &mut Vec<Inst>) {
+        let replaced = &self.replaced;
+        func.insts[inst].kind.for_each_value_mut(|v| {
+            if let Some(new) = replaced[*v] {
+                *v = new;
+            }
+        });
+        let out_of = self.outermost(func, inst, block, inner);
+        if let Some(l) = out_of
+            && self.is_known(func, inst, l)
+        {
+            if let Some((dwords, file)) = self.dwords_counted(func, inst) {
+                self.count((inner, l), file, dwords, 0);
+            }
+            return;
+        }
+        let home = match out_of {
+            Some(l) => self.flow.loops[l].parent.map_or(Home::Outside, Home::In),
+            None => Home::In(inner),
+        };
+        match out_of {
+            Some(l) => self.moved[l.index()].push(inst),
+            None => kept.push(inst),
+        }
+        if let Some(result) = func.insts[inst].result {
+            self.homes[result] = home;
         }
     }
 
