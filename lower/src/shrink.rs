@@ -16,10 +16,12 @@
 //! | `s_and_b32 d, a, 0xffff`, `0xffff0000` | `s_pack_ll_b32_b16 d, a, 0`, `s_pack_lh_b32_b16 d, 0, a` | SCC unused; from GFX9 |
 //! | an image's address in registers of its own | a tuple | they follow each other |
 //! | `v_mad_f32 d, a, b, d`, `v_fma_f32` | `v_mac_f32 d, a, b`, `v_fmac` | b a VGPR, no modifiers |
+//! | `v_mad_f32 d, a, b, K`, `v_fma_f32` | `v_madak_f32 d, a, b, K`, `v_fmaak` | b a VGPR, no modifiers |
+//! | `v_mad_f32 d, a, K, c`, `v_fma_f32` | `v_madmk_f32 d, a, K, c`, `v_fmamk` | c a VGPR, no modifiers |
 //!
 //! Code of inline assembly is not there yet, so that it stays as it was written. Cost: one walk.
 //!
-//! Source: Vega ISA, "SOPK Instructions", "SOP1 Instructions" (S_BITSET, S_BREV), "VOP2 Instructions" (V_MAC_F32).
+//! Source: Vega ISA, "SOPK Instructions", "SOP1 Instructions" (S_BITSET, S_BREV), "VOP2 Instructions" (V_MAC_F32, V_MADAK_F32, V_MADMK_F32).
 
 use mir::isa::format::Slot;
 use mir::isa::{OpFlags, Opcode, ValueType};
@@ -67,8 +69,8 @@ fn join_address(inst: &mut Inst) {
     inst.mods.address_parts = 0;
 }
 
-/// Up to three operands.
-type Operands = smallvec::SmallVec<[Operand; 3]>;
+/// Up to four operands.
+type Operands = smallvec::SmallVec<[Operand; 4]>;
 
 fn short_form(inst: &Inst, scc_is_read: bool, target: &Target) -> Option<(Opcode, Operands)> {
     use Opcode::*;
@@ -94,7 +96,9 @@ fn short_form(inst: &Inst, scc_is_read: bool, target: &Target) -> Option<(Opcode
             let op = if inst.op == S_MOV_B32 { S_BREV_B32 } else { V_BFREV_B32 };
             Some((op, Operands::from_slice(&[dst, reversed])))
         }
-        V_MAD_F32 | V_FMA_F32 => accumulate(inst, target),
+        V_MAD_F32 | V_FMA_F32 => {
+            accumulate(inst, target).or_else(|| with_constant(inst, |k| literal(k).is_some(), target))
+        }
         _ => {
             let (a, bits, swapped) = literal_source(inst, &literal)?;
             if let Some(comparison) = short_comparison(inst.op, swapped) {
@@ -209,11 +213,36 @@ fn accumulate(inst: &Inst, target: &Target) -> Option<(Opcode, Operands)> {
     if dst != c || !op.info().exists_on(target) {
         return None;
     }
-    let vgpr =
-        |operand: &Operand| matches!(operand.as_reg().map(|r| r.reg), Some(Reg::Physical(p)) if p.is_vgpr());
-    if vgpr(&b) {
+    if is_vgpr(&b) {
         Some((op, Operands::from_slice(&[dst, a, b])))
     } else {
-        vgpr(&a).then(|| (op, Operands::from_slice(&[dst, b, a])))
+        is_vgpr(&a).then(|| (op, Operands::from_slice(&[dst, b, a])))
     }
+}
+
+/// `d = a * b + K` or `d = a * K + c`.
+fn with_constant(
+    inst: &Inst,
+    is_literal: impl Fn(&Operand) -> bool,
+    target: &Target,
+) -> Option<(Opcode, Operands)> {
+    let (addend, factor) = match inst.op {
+        Opcode::V_MAD_F32 => (Opcode::V_MADAK_F32, Opcode::V_MADMK_F32),
+        _ => (Opcode::V_FMAAK_F32, Opcode::V_FMAMK_F32),
+    };
+    let [dst, a, b, c] = inst.operands[..] else { return None };
+    let (op, operands) = match () {
+        () if is_literal(&c) && is_vgpr(&b) => (addend, [dst, a, b, c]),
+        () if is_literal(&c) && is_vgpr(&a) => (addend, [dst, b, a, c]),
+        () if is_literal(&b) && is_vgpr(&c) => (factor, [dst, a, b, c]),
+        () if is_literal(&a) && is_vgpr(&c) => (factor, [dst, b, a, c]),
+        () => return None,
+    };
+    // The other source is none as well.
+    let literals = operands.iter().filter(|operand| is_literal(operand)).count();
+    (literals == 1 && op.info().exists_on(target)).then(|| (op, Operands::from_slice(&operands)))
+}
+
+fn is_vgpr(operand: &Operand) -> bool {
+    matches!(operand.as_reg().map(|r| r.reg), Some(Reg::Physical(p)) if p.is_vgpr())
 }

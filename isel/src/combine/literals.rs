@@ -1,62 +1,129 @@
-//! Constants that have no inline form, as literals of the vector instruction that reads them (GFX10).
+//! Constants that have no inline form, as literals of the vector instructions that read them (GFX10).
 //!
 //! Before GFX10 the long encodings of vector instructions take no literal, so that selection puts one into an SGPR wherever the encoding is not certain.
-//! Where they do, an SGPR that is made for one source of the same block costs an instruction, four bytes and the register. One that
-//! several read stays: each literal is a dword of its own.
+//! Where they do, an SGPR costs an instruction, eight bytes and the register, and each literal four bytes; none where the product and sum has a form
+//! with a constant (`v_fmaak_f32`, `v_fmamk_f32`). So a constant stays in its SGPR that takes more bytes as literals, or that an instruction reads which
+//! takes none. The same of those that are made in front of loops: what is used where few iterations come by is not made for all.
 //!
 //! Literals and SGPRs take the same places on the constant bus, so what fitted still does, as long as the instruction has no other literal.
 //!
 //! Cost: linear. Source: RDNA ISA, "Vector ALU operands": VOP3 takes a literal.
 
 use crate::uses::count_uses;
-use mir::isa::Opcode::S_MOV_B32;
+use mir::isa::Opcode::{self, S_MOV_B32};
 use mir::isa::{Format, OperandKind, Role, ValueType};
-use mir::machine::{Block, Encoding, Function, Inst, Operand, Reg, RegOperand, VReg};
+use mir::machine::{Block, Encoding, Function, Inst, Modifiers, Operand, Reg, RegFile, RegOperand, VReg};
 use mir::target::Target;
 use mir::target::operands::inline_constant;
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
-/// Puts constants that one vector source reads there.
+/// Bytes of `s_mov_b32` with a literal.
+const MOVE_BYTES: u32 = 8;
+/// Bytes of a literal.
+const LITERAL_BYTES: u32 = 4;
+
+/// A constant in an SGPR.
+struct Constant {
+    value: i64,
+    /// Operands that it is.
+    uses: u32,
+    /// Those that can be literals, and the bytes that these take.
+    literals: u32,
+    bytes: u32,
+}
+
+impl Constant {
+    fn is_literal(&self) -> bool {
+        self.literals == self.uses && self.bytes <= MOVE_BYTES
+    }
+}
+
+/// Puts constants where vector sources read them.
 pub(super) fn fold(f: &mut Function, target: &Target, layout: &[Block]) {
     if !target.encoding_rules().vop3_literals {
         return;
     }
-    let uses = count_uses(f, layout);
+    let mut constants = find(f, target, layout);
+    if constants.is_empty() {
+        return;
+    }
+    for inst in layout.iter().flat_map(|&block| &f.blocks[block].insts) {
+        let Some(register) = literal_of(inst, &constants, target) else { continue };
+        let free = has_constant_form(f, inst, register, target);
+        if let Some(constant) = constants.get_mut(&register) {
+            constant.literals += slots_of(inst, register).count() as u32;
+            constant.bytes += if free { 0 } else { LITERAL_BYTES };
+        }
+    }
+    // Which of two constants an instruction takes is decided among all of them, as it was counted.
     for &block in layout {
         let data = &mut f.blocks[block];
-        // Constants that the block makes for one reader, by where.
-        let mut constants: FxHashMap<VReg, (usize, i64)> = FxHashMap::default();
-        let mut gone: Vec<usize> = Vec::new();
-        for (place, inst) in data.insts.iter_mut().enumerate() {
-            if let Some((register, value)) = constant(inst, target) {
-                if uses[register] == 1 {
-                    constants.insert(register, (place, value));
-                }
+        for inst in &mut data.insts {
+            let Some(register) = literal_of(inst, &constants, target) else { continue };
+            let Some(constant) = constants.get(&register).filter(|constant| constant.is_literal()) else {
                 continue;
-            }
-            if !takes_literals(inst, target) {
-                continue;
-            }
-            let source = (0..inst.operands.len()).filter(|&slot| is_source(inst, slot)).find_map(|slot| {
-                let register = register(&inst.operands[slot])?;
-                Some((slot, *constants.get(&register)?))
-            });
-            if let Some((slot, (made, value))) = source {
-                inst.operands[slot] = Operand::Imm(value);
-                gone.push(made);
+            };
+            for slot in slots_of(inst, register).collect::<SmallVec<[usize; 3]>>() {
+                inst.operands[slot] = Operand::Imm(constant.value);
             }
         }
-        if gone.is_empty() {
-            continue;
-        }
-        gone.sort_unstable();
-        let mut place = 0;
-        data.insts.retain(|_| {
-            place += 1;
-            gone.binary_search(&(place - 1)).is_err()
-        });
+        let is_made = |inst: &Inst| {
+            constant(inst, target)
+                .is_none_or(|(register, _)| !constants.get(&register).is_some_and(Constant::is_literal))
+        };
+        data.insts.retain(is_made);
         data.tail_start = data.insts.len() as u32;
     }
+}
+
+/// What code makes only to have a constant in an SGPR, and uses.
+fn find(f: &Function, target: &Target, layout: &[Block]) -> FxHashMap<VReg, Constant> {
+    let made =
+        layout.iter().flat_map(|&block| &f.blocks[block].insts).filter_map(|inst| constant(inst, target));
+    let mut constants: FxHashMap<VReg, Constant> = made
+        .map(|(register, value)| (register, Constant { value, uses: 0, literals: 0, bytes: 0 }))
+        .collect();
+    if !constants.is_empty() {
+        let uses = count_uses(f, layout);
+        constants.retain(|&register, constant| {
+            constant.uses = uses[register];
+            constant.uses > 0
+        });
+    }
+    constants
+}
+
+/// The register that `inst` could have as a literal; of several the one that least is read.
+fn literal_of(inst: &Inst, constants: &FxHashMap<VReg, Constant>, target: &Target) -> Option<VReg> {
+    let sources = (0..inst.operands.len()).filter(|&slot| is_source(inst, slot));
+    let known = sources.filter_map(|slot| {
+        let register = register(&inst.operands[slot])?;
+        Some((constants.get(&register)?.uses, register))
+    });
+    let (_, register) = known.min_by_key(|&(uses, _)| uses)?;
+    takes_literals(inst, target).then_some(register)
+}
+
+/// Sources that are `wanted`.
+fn slots_of(inst: &Inst, wanted: VReg) -> impl Iterator<Item = usize> {
+    (0..inst.operands.len())
+        .filter(move |&slot| is_source(inst, slot) && register(&inst.operands[slot]) == Some(wanted))
+}
+
+/// Whether `inst` is as short with `constant` as a literal: a product and sum with one constant, whose other sources are in VGPRs as far as it matters.
+fn has_constant_form(f: &Function, inst: &Inst, constant: VReg, target: &Target) -> bool {
+    let (Opcode::V_FMA_F32, [_, sources @ ..]) = (inst.op, &inst.operands[..]) else { return false };
+    let vgpr =
+        |operand: &Operand| register(operand).is_some_and(|register| f.vregs[register].file == RegFile::Vgpr);
+    let is = |operand: &Operand| register(operand) == Some(constant);
+    let [a, b, c] = sources else { return false };
+    let fits = match () {
+        () if is(c) => vgpr(a) && vgpr(b),
+        () if is(a) => vgpr(b) && vgpr(c),
+        () => vgpr(a) && vgpr(c),
+    };
+    fits && inst.mods == Modifiers::default() && Opcode::V_FMAMK_F32.info().exists_on(target)
 }
 
 /// The virtual register that an operand is as a whole, of one dword.
