@@ -74,6 +74,7 @@ mod three_operand;
 mod uniform_sums;
 mod value;
 mod vector;
+mod vector_params;
 
 use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{EntityRef, SecondaryMap};

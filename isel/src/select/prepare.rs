@@ -9,6 +9,7 @@ use mir::ir::{
 };
 use mir::isa::Opcode;
 use mir::machine::{EntryValue, FrameSlotData};
+use rustc_hash::FxHashSet;
 
 /// Scratch bytes a lane that MUBUF can address: the stride of the swizzled resource is 14 bits of dwords a wave in
 /// `COMPUTE_TMPRING_SIZE`; 256 KiB less one kilobyte a lane is what the field of 13 bits in units of 256 dwords a wave allows.
@@ -25,9 +26,6 @@ impl<'a> Selector<'a> {
             self.values[param.value].rep = if scalar { Rep::Sgpr } else { Rep::Vgpr };
         }
         for &block in order {
-            for &param in &f.blocks[block].params {
-                self.values[param].rep = self.param_rep(param);
-            }
             for &inst in &f.blocks[block].insts {
                 let data = &f.insts[inst];
                 if let InstKind::Alloca { size_bytes, count, align_log2 } = data.kind
@@ -36,20 +34,12 @@ impl<'a> Selector<'a> {
                     self.place_alloca(data, size_bytes, count, align_log2)
                         .map_err(|e| e.at(self.describe(inst)))?;
                 }
-                if let Some(result) = data.result {
-                    self.values[result].rep = self.classify(data, result);
-                    if let Some((base, sub)) = self.free_part(inst, data) {
-                        // Aliases of aliases are followed here, once.
-                        let (base, sub) = match self.values[base].alias.expand() {
-                            Some(root) => (root, sub + self.values[base].alias_sub),
-                            None => (base, sub),
-                        };
-                        let info = &mut self.values[result];
-                        info.alias = base.into();
-                        info.alias_sub = sub;
-                    }
-                }
             }
+        }
+        self.decide_where_values_live(order, &FxHashSet::default());
+        let vector_params = self.find_vector_params(order);
+        if !vector_params.is_empty() {
+            self.decide_where_values_live(order, &vector_params);
         }
         self.find_lds_twins(order);
         self.find_places(order);
@@ -61,6 +51,33 @@ impl<'a> Selector<'a> {
         }
         self.kernel_attributes();
         Ok(())
+    }
+
+    /// Decides, forwards, where each value lives and of which it is a part. `vector_params` are uniform parameters in VGPRs.
+    fn decide_where_values_live(&mut self, order: &[Block], vector_params: &FxHashSet<Value>) {
+        let f = self.f;
+        for &block in order {
+            for &param in &f.blocks[block].params {
+                let vector = vector_params.contains(&param);
+                self.values[param].rep = if vector { Rep::Vgpr } else { self.param_rep(param) };
+            }
+            for &inst in &f.blocks[block].insts {
+                let data = &f.insts[inst];
+                let Some(result) = data.result else { continue };
+                self.values[result].rep = self.classify(data, result);
+                // Aliases of aliases are followed here, once.
+                let part =
+                    self.free_part(inst, data).map(|(base, sub)| match self.values[base].alias.expand() {
+                        Some(root) => (root, sub + self.values[base].alias_sub),
+                        None => (base, sub),
+                    });
+                let info = &mut self.values[result];
+                (info.alias, info.alias_sub) = match part {
+                    Some((base, sub)) => (base.into(), sub),
+                    None => (None.into(), 0),
+                };
+            }
+        }
     }
 
     fn count_uses(&mut self, order: &[Block]) {
