@@ -68,7 +68,9 @@ impl Pressure for Unlimited {
 type Entry = (u32, Reverse<u32>, Reverse<u32>);
 
 fn entry(data: &Unit, unit: u32) -> Entry {
-    let height = data.height.saturating_add(if data.late { ACCESS_FIRST } else { 0 });
+    // What costs nothing, as a part of a tuple, only stands in front of the access that it feeds.
+    let first = data.late || data.issue == 0;
+    let height = data.height.saturating_add(if first { ACCESS_FIRST } else { 0 });
     (height.saturating_add(EQUAL / 2) / EQUAL, Reverse(data.wanted), Reverse(unit))
 }
 

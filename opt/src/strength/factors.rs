@@ -1,9 +1,10 @@
-//! Products of one value with numbers that differ by one, and addresses at them.
+//! Products of one value with numbers that differ by constants, and addresses at them.
 //!
 //! `s * (x + k)` behind `s * (x + k - 1)` is that and `s`: the vector unit multiplies 32 bits at a quarter of the rate at which it adds, and the sum is not
-//! made. What the earlier product promises is given up, since it may overflow where the later one does not.
+//! made. What the earlier product promises is given up, since it may overflow where the later one does not. Where they differ by `d`, `s * d` is made once,
+//! if all lanes have the same `s` or a shift does it.
 //!
-//! An address at such an index, or at one and a value that is added to each, is the earlier address and `s * scale`, of 64 bits, which is the same for all of
+//! An address at such an index, or at one and a value that is added to each, is the earlier address and `s * d * scale`, of 64 bits, which is the same for all of
 //! them, if the index is exact and all lanes have the same step. That an earlier index does not overflow is known from an access at it, which has been executed
 //! then. Indices of lanes that are short are left alone: an offset of 32 bits takes them, and the scalar unit the rest.
 
@@ -125,7 +126,11 @@ fn reduce_block(
         let Some(value) = func.insts[inst].result else { continue };
         if let Some(found) = products.get(&inst) {
             of.insert(value, found);
-            reduce_product(func, inst, value, found, &mut known);
+            let vector = uniformity.is_divergent_at(value, block);
+            let makes = |step: Value, by: i64| {
+                by == 1 || vector && (by.count_ones() == 1 || !uniformity.is_divergent_at(step, block))
+            };
+            reduce_product(func, inst, value, found, &mut known, steps, makes);
         } else if let InstKind::PtrAdd { base, index: Some(index), scale, offset } = func.insts[inst].kind
             && let Some((found, beside)) = parts(func, index, &of)
         {
@@ -139,14 +144,18 @@ fn reduce_block(
             let usable = |product: &&Product| product.exact && !divergent(product.step);
             for product in found.iter().filter(usable) {
                 let known = addresses.entry((base, beside, product.step, product.x, scale)).or_default();
-                let change = known.iter().rev().take(MOST).find_map(|earlier| {
-                    let sign = one_step(earlier.number, product.number)?;
-                    let offset = offset.wrapping_sub(earlier.offset);
-                    accessed.contains(&earlier.value).then_some((earlier.value, sign, offset))
-                });
+                let usable = |earlier: &&Address| accessed.contains(&earlier.value);
+                let change =
+                    nearest(known.iter().rev().take(MOST).filter(usable), product.number, |k| k.number)
+                        .and_then(|(earlier, by)| {
+                            // Legal products have factors of 32 bits.
+                            let bytes =
+                                by.abs().checked_mul(scale).filter(|&bytes| i32::try_from(bytes).is_ok())?;
+                            Some((earlier.value, by.signum(), bytes, offset.wrapping_sub(earlier.offset)))
+                        });
                 known.push(Address { number: product.number, offset, value });
-                if let Some((earlier, sign, offset)) = change {
-                    let step = steps.bytes(func, product.step, scale);
+                if let Some((earlier, sign, bytes, offset)) = change {
+                    let step = steps.times(func, product.step, bytes, Type::I64);
                     let data = &mut func.insts[inst];
                     data.kind = InstKind::PtrAdd { base: earlier, index: Some(step), scale: sign, offset };
                     data.flags = InstFlags::empty();
@@ -196,37 +205,43 @@ fn is_short(func: &Function, value: Value, depth: u32) -> bool {
     }
 }
 
-/// Makes a product from one that differs by a step, if there is one, and notes it.
+/// Makes a product from one that differs by a constant, if there is one and `makes` says that as many steps are worth it, and notes it.
 fn reduce_product(
     func: &mut Function,
     inst: Inst,
     value: Value,
     found: &[Product],
     known: &mut FxHashMap<(Value, Value), Vec<Known>>,
+    steps: &mut Steps,
+    makes: impl Fn(Value, i64) -> bool,
 ) {
     let mut from = None;
     for product in found {
         let known = known.entry((product.step, product.x)).or_default();
+        let earlier = nearest(known.iter().rev().take(MOST), product.number, |known| known.number);
         from = from.or_else(|| {
-            known.iter().rev().take(MOST).find_map(|earlier| {
-                let up = one_step(earlier.number, product.number)? > 0;
-                let op = if up { BinaryOp::Add } else { BinaryOp::Sub };
-                Some((op, earlier.value, earlier.inst, product.step))
-            })
+            let (earlier, by) = earlier.filter(|&(_, by)| makes(product.step, by.abs()))?;
+            Some((earlier.value, earlier.inst, product.step, by))
         });
         known.push(Known { number: product.number, value, inst });
     }
-    if let Some((op, earlier, earlier_inst, step)) = from {
+    if let Some((earlier, earlier_inst, step, by)) = from {
+        let step = if by.abs() == 1 { step } else { steps.times(func, step, by.abs(), Type::I32) };
         func.insts[earlier_inst].flags = InstFlags::empty();
+        let op = if by > 0 { BinaryOp::Add } else { BinaryOp::Sub };
         let data = &mut func.insts[inst];
         data.kind = InstKind::Binary { op, args: [earlier, step] };
         data.flags = InstFlags::empty();
     }
 }
 
-/// 1 or -1, if that is what leads from one number of 32 bits to the other.
-fn one_step(from: i64, to: i64) -> Option<i64> {
-    Some(to - from).filter(|step| step.abs() == 1)
+/// What is nearest to `number`, of equals the first, and how much greater that is; not what is equal.
+fn nearest<T>(known: impl Iterator<Item = T>, number: i64, of: impl Fn(&T) -> i64) -> Option<(T, i64)> {
+    let ahead = known.map(|known| {
+        let by = number - of(&known);
+        (known, by)
+    });
+    ahead.filter(|&(_, by)| by != 0).min_by_key(|&(_, by)| by.abs())
 }
 
 /// What an access goes to.
@@ -237,36 +252,36 @@ fn address_of(kind: &InstKind) -> Option<Value> {
     }
 }
 
-/// Steps in bytes, which are made behind what they are made from.
+/// Multiples of steps, which are made behind what they are made from.
 #[derive(Default)]
 struct Steps {
-    known: FxHashMap<(Value, i64), Value>,
+    known: FxHashMap<(Value, i64, Type), Value>,
     made: FxHashMap<Value, Vec<Inst>>,
 }
 
 impl Steps {
-    /// `step * scale` of 64 bits.
-    fn bytes(&mut self, func: &mut Function, step: Value, scale: i64) -> Value {
-        if let Some(&value) = self.known.get(&(step, scale)) {
+    /// `step * by` of the type `ty`, to which the step is extended.
+    fn times(&mut self, func: &mut Function, step: Value, by: i64, ty: Type) -> Value {
+        if let Some(&value) = self.known.get(&(step, by, ty)) {
             return value;
         }
-        let kind = if scale == 1 {
+        let kind = if by == 1 {
             InstKind::Cast { op: CastOp::SExt, arg: step }
         } else {
-            let (op, by) = match u64::try_from(scale) {
-                Ok(scale) if scale.is_power_of_two() => (BinaryOp::Shl, u64::from(scale.trailing_zeros())),
-                _ => (BinaryOp::Mul, scale as u64),
+            let (op, by) = match u64::try_from(by) {
+                Ok(by) if by.is_power_of_two() => (BinaryOp::Shl, u64::from(by.trailing_zeros())),
+                _ => (BinaryOp::Mul, by as u64),
             };
-            let args = [self.bytes(func, step, 1), func.int(Type::I64, by)];
-            InstKind::Binary { op, args }
+            let whole = if ty == Type::I64 { self.times(func, step, 1, ty) } else { step };
+            InstKind::Binary { op, args: [whole, func.int(ty, by)] }
         };
-        let inst = func.make_inst(kind, Type::I64, InstFlags::empty());
+        let inst = func.make_inst(kind, ty, InstFlags::empty());
         if let Some(origin) = func.def_inst(step) {
             func.locs[inst] = func.locs[origin];
         }
         self.made.entry(step).or_default().push(inst);
         let value = func.insts[inst].result.unwrap_or(step);
-        self.known.insert((step, scale), value);
+        self.known.insert((step, by, ty), value);
         value
     }
 
