@@ -2,7 +2,7 @@
 
 use super::int::{Signed, is_shift};
 use super::{Rep, Selector};
-use mir::ir::{BinaryOp, InstKind, Type, Value};
+use mir::ir::{BinaryOp, Block, InstKind, Type, Value};
 use mir::isa::Opcode::{self, *};
 use mir::machine::Operand;
 use mir::target::Features;
@@ -111,19 +111,26 @@ impl Selector<'_> {
                 // Products with constants may have cheaper forms, and the constant would take the bus; those of 24 bits are four times as fast.
                 continue;
             }
+            let [a, b] = factors.map(|factor| self.src(factor));
             let c = match self.const_int(addend) {
                 Some(c @ 0..=64) => Operand::Imm(c),
                 Some(_) => continue,
                 None => {
-                    let low = self.src(addend);
-                    let low = self.in_vgpr(low, 1);
-                    let (high, pair) = (self.new_vgpr(1), self.new_vgpr(2));
+                    let mut low = self.src(addend);
+                    let scalars = [a, b, low].iter().filter(|operand| self.is_sgpr(operand)).count();
+                    // What comes from outside of a loop has its pair of VGPRs made there.
+                    let depth = |block: Block| self.uniformity.loops().depth(block.as_u32());
+                    let is_outer = self.home_of(addend).is_some_and(|home| depth(home) < depth(self.block));
+                    if is_outer || scalars > self.target.limits().constant_bus {
+                        low = self.in_vgpr(low, 1);
+                    }
+                    let new = if self.is_sgpr(&low) { Self::new_sgpr } else { Self::new_vgpr };
+                    let (high, pair) = (new(self, 1), new(self, 2));
                     self.emit(IMPLICIT_DEF, [high]);
                     self.sequence(pair, &[low, high]);
                     pair
                 }
             };
-            let [a, b] = factors.map(|factor| self.src(factor));
             let out = self.new_vgpr(2);
             self.mad_wide(out, a, b, c, false);
             let low = self.sub(&out, 0, 1);

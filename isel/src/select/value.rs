@@ -199,17 +199,22 @@ impl<'a> Selector<'a> {
         })
     }
 
+    /// The block that defines `value`, if it is no constant.
+    pub(super) fn home_of(&self, value: Value) -> Option<mir::ir::Block> {
+        match self.f.values[value].def {
+            ValueDef::Inst(inst) => self.home[inst].expand(),
+            ValueDef::BlockParam(block, _) => Some(block),
+            ValueDef::FuncParam(_) => Some(self.f.entry()),
+            ValueDef::Const(_) => None,
+        }
+    }
+
     /// An index made of `value` for all addresses that use it, if that is in a VGPR of its own: right after the definition of `value`, but at the
     /// start of this block where that is in a loop that this block is not in.
     pub(super) fn shared_index(&mut self, value: Value, how: Scaled) -> Option<Operand> {
         let (root, sub) = self.root(value);
         let dwords = if matches!(how, Scaled::Low(_)) { 1 } else { self.dwords(value) };
-        let home = match self.f.values[root].def {
-            ValueDef::Inst(inst) => self.home[inst].expand()?,
-            ValueDef::BlockParam(block, _) => block,
-            ValueDef::FuncParam(_) => self.f.entry(),
-            ValueDef::Const(_) => return None,
-        };
+        let home = self.home_of(root)?;
         if sub != 0 || self.values[root].rep != Rep::Vgpr || self.dwords(root) != dwords {
             return None;
         }
