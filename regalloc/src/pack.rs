@@ -72,6 +72,17 @@ impl Hints {
         self.others[at..].iter().take_while(move |h| h.0 == root).map(|h| (h.1, h.2))
     }
 
+    /// How many wishes of `items` did not come true where `at` has them.
+    pub fn missed(&self, items: &[Item], at: &[u16]) -> usize {
+        let place = |root: VReg| i32::from(at[root.as_u32() as usize]);
+        let of = |item: &Item| {
+            let own = place(item.root);
+            self.places(item.root).filter(|&wish| wish != own).count()
+                + self.others(item.root).filter(|&(other, offset)| place(other) - offset != own).count()
+        };
+        items.iter().filter(|item| self.wishes(item.root)).map(of).sum()
+    }
+
     /// Adds the wishes of registers that an affinity could not join.
     pub fn beside(&mut self, webs: &mut Webs, affinity: &Affinity) {
         let (ra, oa) = webs.find(affinity.a);

@@ -12,6 +12,9 @@ use mir::machine::{Function, VReg};
 use mir::target::Target;
 use std::borrow::Cow;
 
+/// Webs of a function that may be packed once more for nothing but fewer registers.
+const SHORT: usize = 1024;
+
 /// One attempt.
 pub(crate) struct Round<'a> {
     /// The function.
@@ -171,7 +174,7 @@ impl Waves<'_> {
     ) -> Packing {
         let (now, best) = (self.fit(packed.high), self.fit(most).min(self.bound));
         if now >= best {
-            return packed;
+            return self.fewest(round, packed, most, file, occupancy, at);
         }
         let goals = [best, now + 1];
         for &waves in &goals[usize::from(best == now + 1)..] {
@@ -182,6 +185,30 @@ impl Waves<'_> {
             if packed.failed.is_empty() {
                 return packed;
             }
+        }
+        round.pack(self.kind, file, i32::from(most), occupancy, at)
+    }
+
+    /// Packs into `most` VGPRs, the least that suffice, where that takes no move more than `packed` does and the function is short.
+    fn fewest(
+        &self,
+        round: &mut Round<'_>,
+        packed: Packing,
+        most: u16,
+        file: &File,
+        occupancy: &mut Occupancy,
+        at: &mut [u16],
+    ) -> Packing {
+        if self.kind != Kind::Vgpr || packed.high <= most || round.items.of(self.kind).len() > SHORT {
+            return packed;
+        }
+        let items = round.items.of(self.kind);
+        let missed = round.hints.missed(items, at);
+        let mut tight = file.clone();
+        tight.allowed = tight.allowed.and(&Mask::run(0, most));
+        let fewer = round.pack(self.kind, &tight, i32::from(most), occupancy, at);
+        if fewer.failed.is_empty() && round.hints.missed(round.items.of(self.kind), at) <= missed {
+            return fewer;
         }
         round.pack(self.kind, file, i32::from(most), occupancy, at)
     }
