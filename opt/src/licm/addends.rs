@@ -8,9 +8,9 @@
 
 use super::{File, Hoisting, MAX_DWORDS};
 use crate::bits::dwords;
-use crate::memory::never_changes;
+use crate::memory::{Flow, never_changes};
 use crate::products::kind;
-use mir::analysis::{Loop, Uniformity};
+use mir::analysis::Loop;
 use mir::ir::*;
 
 /// An address with two variable parts.
@@ -24,6 +24,17 @@ struct Sum {
     offset: i64,
     /// The sum of the base and what changes, which nobody else asks for.
     between: Value,
+}
+
+/// Whether a loop of `func` has an address with two variable parts.
+pub(super) fn has_sums(func: &Function, flow: &Flow) -> bool {
+    let is_step = |inst: Inst| matches!(func.insts[inst].kind, InstKind::PtrAdd { index: Some(_), .. });
+    let is_sum = |inst: Inst| match func.insts[inst].kind {
+        InstKind::PtrAdd { base, index: Some(_), .. } => func.def_inst(base).is_some_and(is_step),
+        _ => false,
+    };
+    let in_loops = flow.order.blocks().iter().filter(|&&block| flow.loops.innermost(block).is_some());
+    in_loops.flat_map(|&block| &func.blocks[Block::from_u32(block)].insts).any(|&inst| is_sum(inst))
 }
 
 impl Hoisting<'_> {
@@ -60,7 +71,7 @@ impl Hoisting<'_> {
     }
 
     /// Whether `value`, of the loop `inner`, differs between lanes or comes by an instruction of the vector unit, as memory does that the loop writes.
-    fn is_in_vgprs(&mut self, func: &Function, value: Value, inner: Loop) -> bool {
+    fn is_in_vgprs(&self, func: &Function, value: Value, inner: Loop) -> bool {
         let mut source = value;
         if let Some(InstKind::Cast { op: CastOp::SExt | CastOp::ZExt | CastOp::Trunc, arg }) =
             kind(func, source)
@@ -73,9 +84,7 @@ impl Hoisting<'_> {
                 return true;
             }
         }
-        let target = self.target;
-        let uniformity = self.uniformity.get_or_insert_with(|| Uniformity::compute(func, target));
-        uniformity.is_divergent_where_defined(value)
+        self.uniformity.as_ref().is_some_and(|uniformity| uniformity.is_divergent_where_defined(value))
     }
 
     /// `inst` as an address that changes in `inner` and one step more that does not.

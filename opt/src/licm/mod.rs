@@ -95,9 +95,8 @@ pub fn hoist(func: &mut Function, module: &Module, target: &Target) {
         counted: SecondaryMap::new(),
         table: HashTable::new(),
         replaced: SecondaryMap::new(),
-        uniformity: None,
+        uniformity: addends::has_sums(func, &flow).then(|| Uniformity::compute(func, target)),
         left_sums: false,
-        target,
         module,
         memory: &memory,
         flow: &flow,
@@ -122,8 +121,7 @@ pub fn hoist(func: &mut Function, module: &Module, target: &Target) {
 
 struct Hoisting<'a> {
     module: &'a Module,
-    target: &'a Target,
-    /// Of the function as it came; made when it is asked for.
+    /// Of the function as it came, if somebody may ask.
     uniformity: Option<Uniformity>,
     /// Whether sums were left that nobody asks for.
     left_sums: bool,
