@@ -238,7 +238,7 @@ fn with_constant(
         () if is_literal(&a) && is_vgpr(&c) => (factor, [dst, b, a, c]),
         () => return None,
     };
-    // The other source is none as well.
+    // An instruction has one: a constant that is both factors stays in the long form.
     let literals = operands.iter().filter(|operand| is_literal(operand)).count();
     (literals == 1 && op.info().exists_on(target)).then(|| (op, Operands::from_slice(&operands)))
 }

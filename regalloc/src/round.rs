@@ -10,6 +10,7 @@ use crate::spill::Pressure;
 use crate::webs::Webs;
 use mir::machine::{Function, VReg};
 use mir::target::Target;
+use smallvec::{SmallVec, smallvec};
 use std::borrow::Cow;
 
 /// Webs of a function that may be packed once more for nothing but fewer registers.
@@ -106,6 +107,11 @@ impl<'a> Round<'a> {
         pressure.most()
     }
 
+    /// Wishes of the webs of `kind` that did not come true: most of them are moves.
+    fn missed(&self, kind: Kind, at: &[u16]) -> usize {
+        self.hints.missed(self.items.of(kind), at)
+    }
+
     /// Most dwords of `webs` alive at once.
     pub fn overlap(&self, webs: &[VReg]) -> i32 {
         let mut pressure = Pressure::new(self.numbering.len());
@@ -162,7 +168,7 @@ impl Waves<'_> {
     }
 
     /// Packs more tightly where `most`, the registers alive at once, would let more waves fit than `packed`
-    /// does.
+    /// does; else a short function into no more VGPRs than that, where it takes no move more.
     pub fn improve(
         &self,
         round: &mut Round<'_>,
@@ -173,42 +179,24 @@ impl Waves<'_> {
         at: &mut [u16],
     ) -> Packing {
         let (now, best) = (self.fit(packed.high), self.fit(most).min(self.bound));
-        if now >= best {
-            return self.fewest(round, packed, most, file, occupancy, at);
-        }
-        let goals = [best, now + 1];
-        for &waves in &goals[usize::from(best == now + 1)..] {
+        let items = round.items.of(self.kind).len();
+        let goals: SmallVec<[u16; 2]> = if now < best {
+            [best, now + 1][usize::from(best == now + 1)..].iter().map(|&waves| self.limit(waves)).collect()
+        } else if self.kind == Kind::Vgpr && packed.high > most && items <= SHORT {
+            smallvec![most]
+        } else {
+            return packed;
+        };
+        // For waves moves are made, for fewer registers alone none.
+        let most_missed = if now < best { usize::MAX } else { round.missed(self.kind, at) };
+        for limit in goals {
             let mut tight = file.clone();
             let vcc = Mask::run(VCC_PAIR, u16::from(self.kind == Kind::Sgpr) * 2);
-            tight.allowed = tight.allowed.and(&Mask::run(0, self.limit(waves)).or(&vcc));
+            tight.allowed = tight.allowed.and(&Mask::run(0, limit).or(&vcc));
             let packed = round.pack(self.kind, &tight, i32::from(most), occupancy, at);
-            if packed.failed.is_empty() {
+            if packed.failed.is_empty() && round.missed(self.kind, at) <= most_missed {
                 return packed;
             }
-        }
-        round.pack(self.kind, file, i32::from(most), occupancy, at)
-    }
-
-    /// Packs into `most` VGPRs, the least that suffice, where that takes no move more than `packed` does and the function is short.
-    fn fewest(
-        &self,
-        round: &mut Round<'_>,
-        packed: Packing,
-        most: u16,
-        file: &File,
-        occupancy: &mut Occupancy,
-        at: &mut [u16],
-    ) -> Packing {
-        if self.kind != Kind::Vgpr || packed.high <= most || round.items.of(self.kind).len() > SHORT {
-            return packed;
-        }
-        let items = round.items.of(self.kind);
-        let missed = round.hints.missed(items, at);
-        let mut tight = file.clone();
-        tight.allowed = tight.allowed.and(&Mask::run(0, most));
-        let fewer = round.pack(self.kind, &tight, i32::from(most), occupancy, at);
-        if fewer.failed.is_empty() && round.hints.missed(round.items.of(self.kind), at) <= missed {
-            return fewer;
         }
         round.pack(self.kind, file, i32::from(most), occupancy, at)
     }

@@ -68,11 +68,11 @@ pub(super) fn fold(f: &mut Function, target: &Target, layout: &[Block]) {
                 inst.operands[slot] = Operand::Imm(constant.value);
             }
         }
-        let is_made = |inst: &Inst| {
+        let stays = |inst: &Inst| {
             constant(inst, target)
                 .is_none_or(|(register, _)| !constants.get(&register).is_some_and(Constant::is_literal))
         };
-        data.insts.retain(is_made);
+        data.insts.retain(stays);
         data.tail_start = data.insts.len() as u32;
     }
 }

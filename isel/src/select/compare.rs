@@ -349,10 +349,7 @@ impl<'a> Selector<'a> {
 
     /// Whether the present block is in a loop that the instruction which makes `value` is not in.
     fn is_from_outer_loop(&self, value: Value) -> bool {
-        let loops = self.uniformity.loops();
-        let depth = loops.depth(self.block.as_u32());
-        let home = || self.home[self.f.def_inst(value)?].expand();
-        depth > 0 && home().is_some_and(|home| loops.depth(home.as_u32()) < depth)
+        self.f.def_inst(value).is_some() && self.is_from_outside(value)
     }
 
     /// The mask of `cond` that is made where that is, for users in loops inside; `None` where there are too many, and where calls are, which

@@ -2,7 +2,7 @@
 
 use super::int::{Signed, is_shift};
 use super::{Rep, Selector};
-use mir::ir::{BinaryOp, Block, InstKind, Type, Value};
+use mir::ir::{BinaryOp, InstKind, Type, Value};
 use mir::isa::Opcode::{self, *};
 use mir::machine::Operand;
 use mir::target::Features;
@@ -119,9 +119,7 @@ impl Selector<'_> {
                     let mut low = self.src(addend);
                     let scalars = [a, b, low].iter().filter(|operand| self.is_sgpr(operand)).count();
                     // What comes from outside of a loop has its pair of VGPRs made there.
-                    let depth = |block: Block| self.uniformity.loops().depth(block.as_u32());
-                    let is_outer = self.home_of(addend).is_some_and(|home| depth(home) < depth(self.block));
-                    if is_outer || scalars > self.target.limits().constant_bus {
+                    if self.is_from_outside(addend) || scalars > self.target.limits().constant_bus {
                         low = self.in_vgpr(low, 1);
                     }
                     let new = if self.is_sgpr(&low) { Self::new_sgpr } else { Self::new_vgpr };

@@ -209,6 +209,12 @@ impl<'a> Selector<'a> {
         }
     }
 
+    /// Whether the present block is in a loop that `value` does not come from.
+    pub(super) fn is_from_outside(&self, value: Value) -> bool {
+        let depth = |block: mir::ir::Block| self.uniformity.loops().depth(block.as_u32());
+        self.home_of(value).is_some_and(|home| depth(home) < depth(self.block))
+    }
+
     /// An index made of `value` for all addresses that use it, if that is in a VGPR of its own: right after the definition of `value`, but at the
     /// start of this block where that is in a loop that this block is not in.
     pub(super) fn shared_index(&mut self, value: Value, how: Scaled) -> Option<Operand> {

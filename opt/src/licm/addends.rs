@@ -26,12 +26,19 @@ struct Sum {
     between: Value,
 }
 
+/// The base of an address with a variable part, that part with its scale, and the constant bytes.
+fn step(func: &Function, inst: Inst) -> Option<(Value, (Value, i64), i64)> {
+    match func.insts[inst].kind {
+        InstKind::PtrAdd { base, index: Some(index), scale, offset } => Some((base, (index, scale), offset)),
+        _ => None,
+    }
+}
+
 /// Whether a loop of `func` has an address with two variable parts.
 pub(super) fn has_sums(func: &Function, flow: &Flow) -> bool {
-    let is_step = |inst: Inst| matches!(func.insts[inst].kind, InstKind::PtrAdd { index: Some(_), .. });
-    let is_sum = |inst: Inst| match func.insts[inst].kind {
-        InstKind::PtrAdd { base, index: Some(_), .. } => func.def_inst(base).is_some_and(is_step),
-        _ => false,
+    let is_sum = |inst: Inst| {
+        let before = step(func, inst).and_then(|(base, ..)| func.def_inst(base));
+        before.is_some_and(|before| step(func, before).is_some())
     };
     let in_loops = flow.order.blocks().iter().filter(|&&block| flow.loops.innermost(block).is_some());
     in_loops.flat_map(|&block| &func.blocks[Block::from_u32(block)].insts).any(|&inst| is_sum(inst))
@@ -54,13 +61,12 @@ impl Hoisting<'_> {
         if !self.is_in_vgprs(func, sum.varying.0, inner) {
             return None;
         }
-        let step =
-            |base, (index, scale), offset| InstKind::PtrAdd { base, index: Some(index), scale, offset };
+        let add = |base, (index, scale), offset| InstKind::PtrAdd { base, index: Some(index), scale, offset };
         // Neither sum is promised to stay within the object: they leave out what the program added first.
-        let first = func.make_inst(step(sum.base, sum.invariant, 0), ty, InstFlags::empty());
+        let first = func.make_inst(add(sum.base, sum.invariant, 0), ty, InstFlags::empty());
         func.locs[first] = func.locs[inst];
         let value = func.insts[first].result?;
-        func.insts[inst].kind = step(value, sum.varying, sum.offset);
+        func.insts[inst].kind = add(value, sum.varying, sum.offset);
         func.insts[inst].flags = InstFlags::empty();
         self.left_sums = true;
         self.uses[sum.between] -= 1;
@@ -89,20 +95,14 @@ impl Hoisting<'_> {
 
     /// `inst` as an address that changes in `inner` and one step more that does not.
     fn sum(&self, func: &Function, inst: Inst, inner: Loop) -> Option<Sum> {
-        let step = |inst: Inst| match func.insts[inst].kind {
-            InstKind::PtrAdd { base, index: Some(index), scale, offset } => {
-                Some((base, (index, scale), offset))
-            }
-            _ => None,
-        };
-        let (between, invariant, offset) = step(inst)?;
+        let (between, invariant, offset) = step(func, inst)?;
         if self.uses[between] != 1
             || !self.is_defined_in(between, inner)
             || self.is_defined_in(invariant.0, inner)
         {
             return None;
         }
-        let (base, varying, more) = step(func.def_inst(between)?)?;
+        let (base, varying, more) = step(func, func.def_inst(between)?)?;
         let is_sum = self.is_defined_in(varying.0, inner) && !self.is_defined_in(base, inner);
         let offset = offset.checked_add(more)?;
         is_sum.then_some(Sum { base, varying, invariant, offset, between })

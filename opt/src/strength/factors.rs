@@ -128,7 +128,9 @@ fn reduce_block(
             of.insert(value, found);
             let vector = uniformity.is_divergent_at(value, block);
             let makes = |step: Value, by: i64| {
-                by == 1 || vector && (by.count_ones() == 1 || !uniformity.is_divergent_at(step, block))
+                by == 1
+                    || vector
+                        && (by.unsigned_abs().is_power_of_two() || !uniformity.is_divergent_at(step, block))
             };
             reduce_product(func, inst, value, found, &mut known, steps, makes);
         } else if let InstKind::PtrAdd { base, index: Some(index), scale, offset } = func.insts[inst].kind
@@ -226,7 +228,7 @@ fn reduce_product(
         known.push(Known { number: product.number, value, inst });
     }
     if let Some((earlier, earlier_inst, step, by)) = from {
-        let step = if by.abs() == 1 { step } else { steps.times(func, step, by.abs(), Type::I32) };
+        let step = steps.times(func, step, by.abs(), Type::I32);
         func.insts[earlier_inst].flags = InstFlags::empty();
         let op = if by > 0 { BinaryOp::Add } else { BinaryOp::Sub };
         let data = &mut func.insts[inst];
@@ -260,10 +262,13 @@ struct Steps {
 }
 
 impl Steps {
-    /// `step * by` of the type `ty`, to which the step is extended.
+    /// `step * by` of the type `ty`, i32 or i64, to which the step is extended.
     fn times(&mut self, func: &mut Function, step: Value, by: i64, ty: Type) -> Value {
         if let Some(&value) = self.known.get(&(step, by, ty)) {
             return value;
+        }
+        if by == 1 && ty == Type::I32 {
+            return step;
         }
         let kind = if by == 1 {
             InstKind::Cast { op: CastOp::SExt, arg: step }
