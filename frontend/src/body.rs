@@ -10,7 +10,7 @@ use crate::enums;
 use crate::llvm::{BlockRef, InstRef, LLVMOpcode, LLVMValueKind, ValueRef};
 use crate::reader::{Meaning, Reader};
 use mir::ir::{
-    Block, BlockCall, Func, Function, Inst, InstFlags, InstKind, SourceLoc, SymbolRef, Type, Value,
+    Block, BlockCall, Func, Function, Inst, InstFlags, InstKind, SourceLoc, SymbolRef, Type, Unrolling, Value,
 };
 use mir::{Diagnostic, Result};
 use rustc_hash::FxHashMap;
@@ -252,6 +252,6 @@ impl<'m> Body<'_, 'm> {
 
     /// Marks the current block as ending in a branch that should not be unrolled around.
     pub(crate) fn mark_no_unroll(&mut self) {
-        self.function.blocks[self.block].no_unroll = true;
+        self.function.blocks[self.block].unrolling = Unrolling::Never;
     }
 }

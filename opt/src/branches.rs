@@ -248,11 +248,11 @@ impl Cleaner<'_> {
             }
         }
         let insts = std::mem::take(&mut self.func.blocks[next].insts);
-        let no_unroll = self.func.blocks[next].no_unroll;
+        let unrolling = self.func.blocks[next].unrolling;
         let data = &mut self.func.blocks[block];
         data.insts.pop();
         data.insts.extend(insts);
-        data.no_unroll = no_unroll;
+        data.unrolling = unrolling;
         self.gone[next] = true;
         true
     }

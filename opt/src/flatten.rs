@@ -98,7 +98,7 @@ fn candidate(func: &Function, block: Block, entering: &[BlockCall]) -> Option<Ca
     let InstKind::Branch { cond, if_true, if_false } = &func.insts[last].kind else { return None };
     let goes_on = if_true.block == block;
     if goes_on == (if_false.block == block)
-        || data.no_unroll
+        || data.unrolling == Unrolling::Never
         || !body.iter().all(|&inst| may_be_copied(func, inst))
     {
         return None;

@@ -93,8 +93,20 @@ pub struct BlockData {
     pub params: Vec<Value>,
     /// Instructions in order.
     pub insts: Vec<Inst>,
-    /// Metadata `!llvm.loop` of the terminator asks for no unrolling; a hint.
-    pub no_unroll: bool,
+    /// Whether the loop of this one block may do several iterations at a time.
+    pub unrolling: Unrolling,
+}
+
+/// Whether a loop of one block may do several iterations at a time; a hint.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unrolling {
+    /// Nothing is known.
+    #[default]
+    Open,
+    /// It is to.
+    Wanted,
+    /// It is not to: metadata `!llvm.loop` of the terminator asks for that, or it does already.
+    Never,
 }
 
 bitflags::bitflags! {

@@ -509,7 +509,7 @@ impl Inliner<'_> {
             let new = self
                 .caller
                 .blocks
-                .push(BlockData { no_unroll: body.blocks[block].no_unroll, ..BlockData::default() });
+                .push(BlockData { unrolling: body.blocks[block].unrolling, ..BlockData::default() });
             layout.push(new);
             blocks[block] = Some(new);
             for &param in &body.blocks[block].params {

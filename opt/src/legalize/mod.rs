@@ -260,7 +260,7 @@ impl Legalizer<'_> {
             self.current_block = block;
             self.b.block = new;
             self.b.scope = self.b.optimize.then_some(scope);
-            self.b.func.blocks[new].no_unroll = self.old.blocks[block].no_unroll;
+            self.b.func.blocks[new].unrolling = self.old.blocks[block].unrolling;
             if block == self.old.entry() {
                 self.lower_params()?;
             }

@@ -301,7 +301,11 @@ impl Parser {
                 Ok(())
             })?;
         }
-        function.blocks[block].no_unroll = self.eat_word("no_unroll");
+        if self.eat_word("no_unroll") {
+            function.blocks[block].unrolling = Unrolling::Never;
+        } else if self.eat_word("unroll") {
+            function.blocks[block].unrolling = Unrolling::Wanted;
+        }
         self.expect(':')?;
         function.layout.push(block);
         Ok(block)

@@ -213,7 +213,11 @@ impl Display for DisplayFunction<'_> {
                 })?;
                 f.write_char(')')?;
             }
-            f.write_str(if data.no_unroll { " no_unroll:\n" } else { ":\n" })?;
+            f.write_str(match data.unrolling {
+                Unrolling::Open => ":\n",
+                Unrolling::Wanted => " unroll:\n",
+                Unrolling::Never => " no_unroll:\n",
+            })?;
             for &inst in &data.insts {
                 write!(f, "  {}", function.display_inst(self.module, inst))?;
                 self.call_facts(f, inst)?;

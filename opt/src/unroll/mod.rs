@@ -1,0 +1,258 @@
+//! Small loops with loads do several iterations in one.
+//!
+//! A load's latency in a loop of a few instructions is waited for in each iteration, as nothing moves between iterations. So a loop of
+//! one block that loads gets a second one in front of it, which does [`TIMES`] iterations at a time, as long as so many are left:
+//!
+//! ```text
+//! enter:  enough left? → wide, else → loop
+//! wide:   body, body, …; enough left? → wide, else → rest
+//! rest:   exit? → behind, else → loop
+//! loop:   body; exit? → behind, else → loop          (as it was)
+//! ```
+//!
+//! *Enough* is a comparison of what is between the counter and its bound, computed so that it never holds by a wrap: where the counter
+//! is below the bound, or on it, so many steps do not pass it. So no iteration is done that the loop would not do, and nothing is loaded
+//! that it would not load. Orders of accesses and sums are as they were.
+//!
+//! The counter `i` is a parameter to which the way back adds a constant, and the loop goes on while the sum is `<`, `>` or (with steps of
+//! one) `!=` a bound from outside. Addresses that follow the counter are made from the first iteration's, so that they differ by
+//! constants and accesses of neighbours are merged.
+//!
+//! [`choose`] looks at loops as they come, with their limits and indices. Addresses are pointers that run along with the counter by the time that [`unroll`]
+//! does what it chose: copies are at constants from the first one's, and the loop goes on with the pointers where the wide one stops.
+//!
+//! Left alone: loops with barriers, fences, atomics, calls or operations across lanes; with stores, which keep loads apart unless one
+//! of both is in LDS and the other is not; where few iterations are known to be left ([`limits`]); functions with very many such loops ([`GROWTH`]) or for size, and loops that ask for it (`no_unroll`).
+//!
+//! Source of the idea: unrolling with a remainder, S. Muchnick, "Advanced Compiler Design and Implementation", section 17.4.3. Cost:
+//! linear.
+
+mod choice;
+mod copies;
+mod widen;
+
+use super::bits::sext64;
+use super::cfg::homes;
+use cranelift_entity::SecondaryMap;
+use mir::ir::*;
+use rustc_hash::FxHashMap;
+
+/// Iterations at a time.
+const TIMES: u32 = 4;
+/// Instructions of a loop that is worth its copies: more of them hide the latency themselves, and take more bytes than they save.
+const SIZE: usize = 14;
+/// The same with those that take or put elements, which mostly are no instructions.
+const WHOLE_SIZE: usize = 24;
+/// Dwords that an iteration loads at most, since all iterations' are there at a time.
+const LOADED: u64 = 8;
+/// Instructions that copies may add to a function. One with more such loops (one of ArrayFire's has 46, side by side) would outgrow the
+/// instruction cache by them, and their values the registers.
+const GROWTH: usize = 1024;
+/// The largest step of a counter.
+const MAX_STEP: i64 = 1 << 16;
+
+/// A loop of one block that can be widened.
+struct Candidate {
+    block: Block,
+    /// The only block that leads into it from outside.
+    entering: Block,
+    /// Index of the counter among the parameters.
+    counter: usize,
+    /// What it starts from.
+    first: Value,
+    step: i64,
+    bound: Value,
+    /// The loop goes on while the next counter is this to the bound.
+    predicate: IntPredicate,
+}
+
+/// Edges into a block.
+#[derive(Clone, Copy, Default)]
+struct Entries {
+    edges: u32,
+    /// The last block found outside of the block itself.
+    outside: Option<Block>,
+}
+
+/// Marks the loops of `func`, which is legal IR, that are to do several iterations at a time.
+pub fn choose(func: &mut Function) {
+    if func.flags.intersects(FuncFlags::OPT_SIZE | FuncFlags::MIN_SIZE) {
+        return;
+    }
+    let mut chosen = candidates(func, |data| data.unrolling == Unrolling::Open);
+    chosen.retain(|candidate| choice::is_worth_it(func, candidate));
+    let growth: usize = chosen.iter().map(|it| func.blocks[it.block].insts.len() * TIMES as usize).sum();
+    if growth <= GROWTH {
+        for Candidate { block, .. } in chosen {
+            func.blocks[block].unrolling = Unrolling::Wanted;
+        }
+    }
+}
+
+/// Widens the loops of `func`, which is legal IR, that are marked.
+pub fn unroll(func: &mut Function) {
+    let candidates = candidates(func, |data| data.unrolling == Unrolling::Wanted);
+    if candidates.is_empty() {
+        return;
+    }
+    let homes = homes(func);
+    let entries = entries(func);
+    let mut escaping = escaping(func, &homes, &candidates);
+    // What is used behind a loop comes from either of the two.
+    let mut replaced: SecondaryMap<Value, Option<Value>> = SecondaryMap::new();
+    let mut before: FxHashMap<Block, [Block; 3]> = FxHashMap::default();
+    for candidate in &candidates {
+        let escaping = escaping.remove(&candidate.block).unwrap_or_default();
+        let exit = func.successors(candidate.block).find(|&next| next != candidate.block);
+        // A value that is used behind has no way around this loop, so the exit has no other edge.
+        if exit.is_none_or(|exit| !escaping.is_empty() && entries[exit].edges != 1) {
+            continue;
+        }
+        before.insert(candidate.block, widen::widen(func, candidate, &escaping, &mut replaced));
+    }
+    let layout = std::mem::take(&mut func.layout);
+    for block in layout {
+        if let Some(new) = before.get(&block) {
+            func.layout.extend(new);
+        }
+        func.layout.push(block);
+    }
+    if replaced.values().any(Option::is_some) {
+        for i in 0..func.layout.len() {
+            let block = func.layout[i];
+            for j in 0..func.blocks[block].insts.len() {
+                let inst = func.blocks[block].insts[j];
+                func.insts[inst].kind.for_each_value_mut(|value| {
+                    if let Some(new) = replaced[*value]
+                        && homes[*value] != Some(block)
+                    {
+                        *value = new;
+                    }
+                });
+            }
+        }
+    }
+}
+
+/// The values of candidates that are used in other blocks, by candidate, each once.
+fn escaping(
+    func: &Function,
+    homes: &SecondaryMap<Value, Option<Block>>,
+    candidates: &[Candidate],
+) -> FxHashMap<Block, Vec<Value>> {
+    let mut lists: FxHashMap<Block, Vec<Value>> =
+        candidates.iter().map(|candidate| (candidate.block, Vec::new())).collect();
+    let mut seen: SecondaryMap<Value, bool> = SecondaryMap::new();
+    for &block in &func.layout {
+        for &inst in &func.blocks[block].insts {
+            func.insts[inst].kind.for_each_value(|value| {
+                if let Some(home) = homes[value]
+                    && home != block
+                    && let Some(list) = lists.get_mut(&home)
+                    && !std::mem::replace(&mut seen[value], true)
+                {
+                    list.push(value);
+                }
+            });
+        }
+    }
+    lists
+}
+
+/// The loops of one block, of those that are `wanted`, that can be widened.
+fn candidates(func: &Function, wanted: impl Fn(&BlockData) -> bool) -> Vec<Candidate> {
+    let is_loop = |block: Block| func.successors(block).any(|next| next == block);
+    let loops: Vec<Block> =
+        func.layout.iter().copied().filter(|&block| wanted(&func.blocks[block]) && is_loop(block)).collect();
+    if loops.is_empty() {
+        return Vec::new();
+    }
+    let (homes, entries) = (homes(func), entries(func));
+    loops.into_iter().filter_map(|block| candidate(func, block, &homes, &entries)).collect()
+}
+
+/// The edges into each block.
+fn entries(func: &Function) -> SecondaryMap<Block, Entries> {
+    let mut entries: SecondaryMap<Block, Entries> = SecondaryMap::new();
+    for &block in &func.layout {
+        for next in func.successors(block) {
+            entries[next].edges += 1;
+            if next != block {
+                entries[next].outside = Some(block);
+            }
+        }
+    }
+    entries
+}
+
+/// What is known of the loop that `block` is, if it is one to be widened.
+fn candidate(
+    func: &Function,
+    block: Block,
+    homes: &SecondaryMap<Value, Option<Block>>,
+    entries: &SecondaryMap<Block, Entries>,
+) -> Option<Candidate> {
+    let data = &func.blocks[block];
+    let InstKind::Branch { cond, if_true, if_false } = &func.insts[func.terminator(block)?].kind else {
+        return None;
+    };
+    let goes_on = if_true.block == block;
+    let entering = entries[block].outside?;
+    let alone = goes_on != (if_false.block == block) && entries[block].edges == 2;
+    // A switch has no place for arguments.
+    let carries = matches!(
+        func.insts[func.terminator(entering)?].kind,
+        InstKind::Jump { .. } | InstKind::Branch { .. }
+    );
+    if !alone || !carries {
+        return None;
+    }
+    // The comparison, as that of the next counter with the bound.
+    let condition = func.def_inst(*cond)?;
+    let InstKind::Icmp { predicate, args: [a, b] } = func.insts[condition].kind else { return None };
+    let inside = |value: Value| homes[value] == Some(block);
+    if !inside(*cond) {
+        return None;
+    }
+    let (next, bound, predicate) = match (inside(a), inside(b)) {
+        (true, false) => (a, b, predicate),
+        (false, true) => (b, a, predicate.swapped()),
+        _ => return None,
+    };
+    let predicate = if goes_on { predicate } else { predicate.inverse() };
+    let back = if goes_on { if_true } else { if_false };
+    let sum = func.def_inst(next)?;
+    let InstKind::Binary { op: BinaryOp::Add, args } = func.insts[sum].kind else { return None };
+    let (counter, step) = plus_constant(func, args)?;
+    let counter = data.params.iter().position(|&param| param == counter)?;
+    let integer = matches!(func.ty(next), Type::I32 | Type::I64);
+    if !integer
+        || back.args.get(counter) != Some(&next)
+        || matches!(func.as_const(bound), Some(Const::Undef | Const::Poison))
+    {
+        return None;
+    }
+    use IntPredicate::*;
+    let fits = match predicate {
+        Ne => step.abs() == 1,
+        Slt | Ult => (1..=MAX_STEP).contains(&step),
+        Sgt | Ugt => (-MAX_STEP..=-1).contains(&step),
+        _ => false,
+    };
+    let mut calls = func.insts[func.terminator(entering)?].kind.targets().into_iter();
+    let first = *calls.find(|call| call.block == block)?.args.get(counter)?;
+    fits.then_some(Candidate { block, entering, counter, first, step, bound, predicate })
+}
+fn signed_constant(func: &Function, value: Value) -> Option<i64> {
+    let bits = func.ty(value).bits().filter(|&bits| bits <= 64)?;
+    Some(sext64(func.as_int(value)?, bits as u32))
+}
+
+/// A value and the constant that is added to it.
+fn plus_constant(func: &Function, [a, b]: [Value; 2]) -> Option<(Value, i64)> {
+    match [a, b].map(|value| signed_constant(func, value)) {
+        [None, Some(step)] => Some((a, step)),
+        [Some(step), None] => Some((b, step)),
+        _ => None,
+    }
+}
