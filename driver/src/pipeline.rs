@@ -58,7 +58,7 @@ pub const PASSES: &[Pass] = &[
     Pass::optimisation("no-clobber", Legal, Function(|f, cx| { opt::no_clobber::mark(f, cx.module, cx.target); Ok(()) })).from_level(2),
     Pass::optimisation("choose-unrolling", Legal, Function(|f, _| { opt::unroll::choose(f); Ok(()) })).from_level(2),
     Pass::optimisation("induction", Legal, Function(|f, cx| { opt::induction::reduce(f, cx.target); Ok(()) })).from_level(2),
-    Pass::optimisation("unroll", Legal, Function(|f, _| { opt::unroll::unroll(f); Ok(()) })).from_level(2),
+    Pass::optimisation("unroll", Legal, Function(|f, cx| { opt::unroll::unroll(f, cx.target); Ok(()) })).from_level(2),
     Pass::optimisation("join-products", Legal, Function(|f, _| { opt::products::join(f); Ok(()) })),
     Pass::optimisation("reduce-strength", Legal, Function(|f, cx| { opt::strength::reduce(f, cx.target); Ok(()) })).from_level(2),
     Pass::optimisation("merge-memory", Legal, Function(|f, cx| { opt::merge_memory::merge_memory(f, cx.module, cx.target); Ok(()) })),

@@ -34,7 +34,9 @@ mod widen;
 use super::bits::sext64;
 use super::cfg::homes;
 use cranelift_entity::SecondaryMap;
+use mir::analysis::Uniformity;
 use mir::ir::*;
+use mir::target::Target;
 use rustc_hash::FxHashMap;
 
 /// Iterations at a time.
@@ -48,6 +50,8 @@ const LOADED: u64 = 8;
 /// Instructions that copies may add to a function. One with more such loops (one of ArrayFire's has 46, side by side) would outgrow the
 /// instruction cache by them, and their values the registers.
 const GROWTH: usize = 1024;
+/// Branches in front of a loop that are looked at.
+const MAX_GUARDS: usize = 4;
 /// The largest step of a counter.
 const MAX_STEP: i64 = 1 << 16;
 
@@ -64,6 +68,8 @@ struct Candidate {
     bound: Value,
     /// The loop goes on while the next counter is this to the bound.
     predicate: IntPredicate,
+    /// The counter is this to the bound at the start, too, as a branch on the way says.
+    is_guarded: bool,
 }
 
 /// Edges into a block.
@@ -90,25 +96,36 @@ pub fn choose(func: &mut Function) {
 }
 
 /// Widens the loops of `func`, which is legal IR, that are marked.
-pub fn unroll(func: &mut Function) {
+pub fn unroll(func: &mut Function, target: &Target) {
     let candidates = candidates(func, |data| data.unrolling == Unrolling::Wanted);
     if candidates.is_empty() {
         return;
     }
+    // Where lanes part at the guard they are better together behind the wide loop.
+    let parts: Vec<bool> = {
+        let uniformity = candidates.iter().any(|it| it.is_guarded).then(|| Uniformity::compute(func, target));
+        let parts = |it: &Candidate| {
+            let cond = func.terminator(it.block).map(|last| &func.insts[last].kind);
+            let Some(InstKind::Branch { cond, .. }) = cond else { return false };
+            let differs = |it: &Uniformity| it.is_divergent_where_defined(*cond);
+            it.is_guarded && uniformity.as_ref().is_some_and(differs)
+        };
+        candidates.iter().map(parts).collect()
+    };
     let homes = homes(func);
     let entries = entries(func);
     let mut escaping = escaping(func, &homes, &candidates);
     // What is used behind a loop comes from either of the two.
     let mut replaced: SecondaryMap<Value, Option<Value>> = SecondaryMap::new();
     let mut before: FxHashMap<Block, [Block; 3]> = FxHashMap::default();
-    for candidate in &candidates {
+    for (candidate, meets) in candidates.iter().zip(parts) {
         let escaping = escaping.remove(&candidate.block).unwrap_or_default();
         let exit = func.successors(candidate.block).find(|&next| next != candidate.block);
         // A value that is used behind has no way around this loop, so the exit has no other edge.
         if exit.is_none_or(|exit| !escaping.is_empty() && entries[exit].edges != 1) {
             continue;
         }
-        before.insert(candidate.block, widen::widen(func, candidate, &escaping, &mut replaced));
+        before.insert(candidate.block, widen::widen(func, candidate, &escaping, &mut replaced, meets));
     }
     let layout = std::mem::take(&mut func.layout);
     for block in layout {
@@ -241,8 +258,38 @@ fn candidate(
     };
     let mut calls = func.insts[func.terminator(entering)?].kind.targets().into_iter();
     let first = *calls.find(|call| call.block == block)?.args.get(counter)?;
-    fits.then_some(Candidate { block, entering, counter, first, step, bound, predicate })
+    let is_guarded = is_guarded(func, [entering, block], entries, [first, bound], predicate);
+    fits.then_some(Candidate { block, entering, counter, first, step, bound, predicate, is_guarded })
 }
+/// Whether a branch leads over the edge from `before` to `block` only where `args` compare as `predicate`.
+fn is_guarded(
+    func: &Function,
+    [mut before, mut block]: [Block; 2],
+    entries: &SecondaryMap<Block, Entries>,
+    args: [Value; 2],
+    predicate: IntPredicate,
+) -> bool {
+    use IntPredicate::*;
+    for _ in 0..MAX_GUARDS {
+        let Some(last) = func.terminator(before) else { return false };
+        if let InstKind::Branch { cond, if_true, .. } = &func.insts[last].kind
+            && let Some(test) = func.def_inst(*cond)
+            && let InstKind::Icmp { predicate: found, args: compared } = func.insts[test].kind
+        {
+            let found = if if_true.block == block { found } else { found.inverse() };
+            let found = if compared == args { found } else { found.swapped() };
+            let same = compared == args || compared == [args[1], args[0]];
+            let apart = predicate == Ne && matches!(found, Slt | Sgt | Ult | Ugt);
+            if same && (found == predicate || apart) {
+                return true;
+            }
+        }
+        let Entries { edges: 1, outside: Some(further) } = entries[before] else { return false };
+        (before, block) = (further, before);
+    }
+    false
+}
+
 fn signed_constant(func: &Function, value: Value) -> Option<i64> {
     let bits = func.ty(value).bits().filter(|&bits| bits <= 64)?;
     Some(sext64(func.as_int(value)?, bits as u32))
