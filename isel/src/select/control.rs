@@ -14,12 +14,15 @@ use mir::isa::Opcode::*;
 use mir::machine::{Condition, Edge, Operand, Reg, Terminator, VReg};
 use smallvec::SmallVec;
 
+/// Constants that an edge passes in VGPRs of their own, and whether another edge of the same branch may pass the register, too.
+type Constants = SmallVec<[(i64, Operand, bool); 4]>;
+
 impl<'a> Selector<'a> {
     pub(super) fn lower_terminator(&mut self, data: &InstData) -> Result<()> {
         let block = self.machine_block(self.block);
         let term = match &data.kind {
             InstKind::Jump { target } => {
-                self.add_edge(target)?;
+                self.add_edge(target, &mut Constants::new())?;
                 Terminator::Jump
             }
             InstKind::Branch { cond, if_true, if_false } => self.lower_branch(*cond, if_true, if_false)?,
@@ -48,7 +51,7 @@ impl<'a> Selector<'a> {
     fn lower_branch(&mut self, cond: Value, if_true: &BlockCall, if_false: &BlockCall) -> Result<Terminator> {
         // Every other edge stays: uniformity has seen it, and which lanes run together follows from it.
         if if_true == if_false {
-            self.add_edge(if_true)?;
+            self.add_edge(if_true, &mut Constants::new())?;
             return Ok(Terminator::Jump);
         }
         let (mut cond, mut targets) = (cond, [if_true, if_false]);
@@ -60,14 +63,14 @@ impl<'a> Selector<'a> {
             cond = args[0];
             targets.swap(0, 1);
         }
+        let mut constants = Constants::new();
+        self.add_edge(targets[0], &mut constants)?;
+        constants.iter_mut().for_each(|(_, _, is_free)| *is_free = true);
+        self.add_edge(targets[1], &mut constants)?;
         if self.uniformity.is_divergent_branch(self.block) {
-            self.add_edge(targets[0])?;
-            self.add_edge(targets[1])?;
             let mask = self.mask(cond)?;
             return Ok(Terminator::Divergent(self.whole_reg(mask, self.mf.wave.mask_dwords())));
         }
-        self.add_edge(targets[0])?;
-        self.add_edge(targets[1])?;
         let scc = self.scc(cond)?;
         Ok(Terminator::Uniform(if scc == Scc::True { Condition::Scc1 } else { Condition::Scc0 }))
     }
@@ -77,8 +80,8 @@ impl<'a> Selector<'a> {
         matches!(self.values[param].rep, Rep::Vgpr | Rep::Mask)
     }
 
-    /// Appends an edge with the arguments that the target takes.
-    fn add_edge(&mut self, target: &BlockCall) -> Result<()> {
+    /// Appends an edge with the arguments that the target takes. Those among `constants` that are free are taken, others are added.
+    fn add_edge(&mut self, target: &BlockCall, constants: &mut Constants) -> Result<()> {
         let f = self.f;
         let params = &f.blocks[target.block].params;
         if params.len() != target.args.len() {
@@ -92,7 +95,7 @@ impl<'a> Selector<'a> {
                 continue;
             }
             self.reg_of(param);
-            let (operand, dwords) = self.argument(param, arg, target.block)?;
+            let (operand, dwords) = self.argument(param, arg, target.block, constants)?;
             let reg = self.whole_reg(operand, dwords);
             if self.param_is_vgpr(param) { vargs.push(reg) } else { sargs.push(reg) }
         }
@@ -105,7 +108,13 @@ impl<'a> Selector<'a> {
     }
 
     /// `arg` in the form of `param` of `target`, with its width.
-    fn argument(&mut self, param: Value, arg: Value, target: Block) -> Result<(Operand, u8)> {
+    fn argument(
+        &mut self,
+        param: Value,
+        arg: Value,
+        target: Block,
+        constants: &mut Constants,
+    ) -> Result<(Operand, u8)> {
         let rep = self.values[param].rep;
         let dwords = self.dwords(param);
         if self.is_undef(arg) {
@@ -123,7 +132,7 @@ impl<'a> Selector<'a> {
             return Ok((outer, if rep == Rep::Bool { 1 } else { dwords }));
         }
         Ok(match rep {
-            Rep::Vgpr => (self.vgpr_of(arg)?, dwords),
+            Rep::Vgpr => (self.vgpr_of(arg, constants)?, dwords),
             Rep::Mask => (self.bool_vgpr(arg)?, 1),
             Rep::Sgpr => (self.sgpr(arg), dwords),
             Rep::Bool => {
@@ -133,16 +142,23 @@ impl<'a> Selector<'a> {
         })
     }
 
-    fn vgpr_of(&mut self, arg: Value) -> Result<Operand> {
-        // Constants of parameters live on their own: a shared register would stay alive along the edge.
+    fn vgpr_of(&mut self, arg: Value, constants: &mut Constants) -> Result<Operand> {
+        // Constants of parameters live on their own: a shared register would stay alive along the edge. The other edge's are alive on that one alone.
         let operand = self.src(arg);
-        match operand {
-            Operand::Imm(_) if self.dwords(arg) == 1 => Ok(self.move_to_new_vgpr(operand)),
-            _ => {
-                let dwords = self.dwords(arg);
-                Ok(self.in_vgpr(operand, dwords))
-            }
+        let dwords = self.dwords(arg);
+        let Operand::Imm(value) = operand else { return Ok(self.in_vgpr(operand, dwords)) };
+        if dwords != 1 {
+            return Ok(self.in_vgpr(operand, dwords));
         }
+        if let Some((_, known, is_free)) =
+            constants.iter_mut().find(|(other, _, is_free)| *is_free && *other == value)
+        {
+            *is_free = false;
+            return Ok(known.clone());
+        }
+        let made = self.move_to_new_vgpr(operand);
+        constants.push((value, made.clone(), false));
+        Ok(made)
     }
 
     /// The virtual register that `operand` is all of; parts are copied.
