@@ -30,6 +30,7 @@ pub mod induction;
 pub mod inline;
 pub mod join_arguments;
 pub mod join_branches;
+pub mod late_loads;
 pub mod launch_loads;
 pub mod legalize;
 pub mod licm;
