@@ -56,7 +56,7 @@ pub const PASSES: &[Pass] = &[
     Pass::optimisation("share-addresses", Legal, Function(|f, _| { opt::shared_addresses::share(f); Ok(()) })).from_level(2),
     Pass::optimisation("licm", Legal, Function(|f, cx| { opt::licm::hoist(f, cx.module, cx.target); Ok(()) })).from_level(2),
     Pass::optimisation("no-clobber", Legal, Function(|f, cx| { opt::no_clobber::mark(f, cx.module, cx.target); Ok(()) })).from_level(2),
-    Pass::optimisation("choose-unrolling", Legal, Function(|f, _| { opt::unroll::choose(f); Ok(()) })).from_level(2),
+    Pass::optimisation("choose-unrolling", Legal, Function(|f, cx| { opt::unroll::choose(f, cx.target); Ok(()) })).from_level(2),
     Pass::optimisation("induction", Legal, Function(|f, cx| { opt::induction::reduce(f, cx.target); Ok(()) })).from_level(2),
     Pass::optimisation("unroll", Legal, Function(|f, cx| { opt::unroll::unroll(f, cx.target); Ok(()) })).from_level(2),
     Pass::optimisation("join-products", Legal, Function(|f, _| { opt::products::join(f); Ok(()) })),

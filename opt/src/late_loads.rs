@@ -30,7 +30,8 @@ pub fn delay(func: &mut Function) {
     let entry = func.entry();
     let is_given = |&&inst: &&Inst| {
         let data = &func.insts[inst];
-        matches!(data.kind, InstKind::Load { mem, .. } if mem.is_simple() && never_changes(&mem)) && is_of_wave(func, data)
+        matches!(data.kind, InstKind::Load { mem, .. } if mem.is_simple() && never_changes(&mem))
+            && is_of_wave(func, data)
     };
     let loads: Vec<Inst> = func.blocks[entry].insts.iter().filter(is_given).copied().collect();
     let taken: u64 = loads.iter().map(|&inst| u64::from(dwords(func.insts[inst].ty))).sum();
@@ -101,7 +102,11 @@ fn place(func: &mut Function, block: Block, loads: &[Inst]) {
         let kind = &func.insts[inst].kind;
         kind.for_each_value(|value| new.extend(waiting.remove(&value)));
         if kind.is_terminator() {
-            new.extend(loads.iter().filter(|&&load| func.insts[load].result.and_then(|it| waiting.remove(&it)).is_some()));
+            new.extend(
+                loads
+                    .iter()
+                    .filter(|&&load| func.insts[load].result.and_then(|it| waiting.remove(&it)).is_some()),
+            );
         }
         new.push(inst);
     }

@@ -158,7 +158,9 @@ fn ring(func: &Function, flow: &Flow, number: Loop) -> Option<Ring> {
         flow.graph.preds(header_number).iter().filter(|&&pred| !flow.loops.contains(number, pred));
     let (Some(&entering), None) = (outside.next(), outside.next()) else { return None };
     let entering = Block::from_u32(entering);
-    if data.exits.iter().any(|&(from, _)| from != latch.as_u32()) || func.blocks[header].unrolling == Unrolling::Never {
+    if data.exits.iter().any(|&(from, _)| from != latch.as_u32())
+        || func.blocks[header].unrolling == Unrolling::Never
+    {
         return None;
     }
     let InstKind::Branch { cond, if_true, if_false } = &func.insts[func.terminator(latch)?].kind else {

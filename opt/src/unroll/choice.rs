@@ -1,6 +1,6 @@
 //! Which loops are worth their copies.
 
-use super::{Candidate, LOADED, SIZE, TIMES, WHOLE_SIZE, plus_constant, signed_constant};
+use super::{Candidate, LOADED, SIZE, WHOLE_SIZE, loaded, plus_constant, signed_constant};
 use mir::ir::*;
 use smallvec::SmallVec;
 
@@ -18,8 +18,9 @@ pub(super) fn is_worth_it(func: &Function, candidate: &Candidate) -> bool {
 /// Whether the loop is known to be short.
 fn is_short(func: &Function, candidate: &Candidate) -> bool {
     let up = candidate.step > 0;
-    let [first, last] = [(candidate.first, up), (candidate.bound, !up)].map(|(v, above)| limits(func, v, above));
-    let most = u64::from(2 * TIMES) * candidate.step.unsigned_abs();
+    let [first, last] =
+        [(candidate.first, up), (candidate.bound, !up)].map(|(v, above)| limits(func, v, above));
+    let most = u64::from(2 * candidate.times) * candidate.step.unsigned_abs();
     let is_near = |a: i64, b: i64| b.wrapping_sub(a).unsigned_abs() < most;
     first.iter().any(|&(root, a)| last.iter().any(|&(other, b)| root == other && is_near(a, b)))
 }
@@ -50,19 +51,16 @@ fn limits(func: &Function, value: Value, above: bool) -> SmallVec<[(Option<Value
     }
     found
 }
+
 /// Whether a body may be there several times, and is worth it.
 fn is_body_worth_it(func: &Function, body: &[Inst]) -> bool {
     let (mut loads, mut stores): (Vec<AddrSpace>, Vec<AddrSpace>) = Default::default();
-    let mut dwords = 0;
     // What takes instructions.
     let mut size = 0;
     for &inst in body {
         let data = &func.insts[inst];
         match &data.kind {
-            InstKind::Load { mem, .. } if mem.is_simple() => {
-                loads.push(mem.space);
-                dwords += data.ty.bits().map_or(LOADED + 1, |bits| bits.div_ceil(32));
-            }
+            InstKind::Load { mem, .. } if mem.is_simple() => loads.push(mem.space),
             InstKind::Store { mem, .. } if mem.is_simple() => stores.push(mem.space),
             InstKind::Intrinsic { intrinsic, .. } => {
                 let props = intrinsic.props();
@@ -93,5 +91,5 @@ fn is_body_worth_it(func: &Function, body: &[Inst]) -> bool {
             && ![load, store].contains(&AddrSpace::FLAT)
     };
     let apart = loads.iter().all(|&load| stores.iter().all(|&store| apart(load, store)));
-    !loads.is_empty() && apart && dwords <= LOADED && size <= SIZE
+    !loads.is_empty() && apart && loaded(func, body) <= LOADED && size <= SIZE
 }

@@ -1,7 +1,7 @@
 //! Small loops with loads do several iterations in one.
 //!
 //! A load's latency in a loop of a few instructions is waited for in each iteration, as nothing moves between iterations. So a loop of
-//! one block that loads gets a second one in front of it, which does [`TIMES`] iterations at a time, as long as so many are left:
+//! one block that loads gets a second one in front of it, which does some ([`TIMES`]) iterations at a time, as long as so many are left:
 //!
 //! ```text
 //! enter:  enough left? → wide, else → loop
@@ -39,13 +39,15 @@ use mir::ir::*;
 use mir::target::Target;
 use rustc_hash::FxHashMap;
 
-/// Iterations at a time.
-const TIMES: u32 = 4;
+/// Iterations at a time, of loops that load little and of others.
+const TIMES: [u32; 2] = [4, 2];
+/// The former's iterations load this part of the VGPRs at most that a wave has where as many run as can: all iterations' are there at a time.
+const LITTLE: u64 = 6;
 /// Instructions of a loop that is worth its copies: more of them hide the latency themselves, and take more bytes than they save.
 const SIZE: usize = 14;
 /// The same with those that take or put elements, which mostly are no instructions.
 const WHOLE_SIZE: usize = 24;
-/// Dwords that an iteration loads at most, since all iterations' are there at a time.
+/// Dwords that an iteration loads at most.
 const LOADED: u64 = 8;
 /// Instructions that copies may add to a function. One with more such loops (one of ArrayFire's has 46, side by side) would outgrow the
 /// instruction cache by them, and their values the registers.
@@ -70,6 +72,8 @@ struct Candidate {
     predicate: IntPredicate,
     /// The counter is this to the bound at the start, too, as a branch on the way says.
     is_guarded: bool,
+    /// Iterations to do at a time.
+    times: u32,
 }
 
 /// Edges into a block.
@@ -81,13 +85,13 @@ struct Entries {
 }
 
 /// Marks the loops of `func`, which is legal IR, that are to do several iterations at a time.
-pub fn choose(func: &mut Function) {
+pub fn choose(func: &mut Function, target: &Target) {
     if func.flags.intersects(FuncFlags::OPT_SIZE | FuncFlags::MIN_SIZE) {
         return;
     }
-    let mut chosen = candidates(func, |data| data.unrolling == Unrolling::Open);
+    let mut chosen = candidates(func, target, |data| data.unrolling == Unrolling::Open);
     chosen.retain(|candidate| choice::is_worth_it(func, candidate));
-    let growth: usize = chosen.iter().map(|it| func.blocks[it.block].insts.len() * TIMES as usize).sum();
+    let growth: usize = chosen.iter().map(|it| func.blocks[it.block].insts.len() * it.times as usize).sum();
     if growth <= GROWTH {
         for Candidate { block, .. } in chosen {
             func.blocks[block].unrolling = Unrolling::Wanted;
@@ -97,7 +101,7 @@ pub fn choose(func: &mut Function) {
 
 /// Widens the loops of `func`, which is legal IR, that are marked.
 pub fn unroll(func: &mut Function, target: &Target) {
-    let candidates = candidates(func, |data| data.unrolling == Unrolling::Wanted);
+    let candidates = candidates(func, target, |data| data.unrolling == Unrolling::Wanted);
     if candidates.is_empty() {
         return;
     }
@@ -177,7 +181,7 @@ fn escaping(
 }
 
 /// The loops of one block, of those that are `wanted`, that can be widened.
-fn candidates(func: &Function, wanted: impl Fn(&BlockData) -> bool) -> Vec<Candidate> {
+fn candidates(func: &Function, target: &Target, wanted: impl Fn(&BlockData) -> bool) -> Vec<Candidate> {
     let is_loop = |block: Block| func.successors(block).any(|next| next == block);
     let loops: Vec<Block> =
         func.layout.iter().copied().filter(|&block| wanted(&func.blocks[block]) && is_loop(block)).collect();
@@ -185,7 +189,10 @@ fn candidates(func: &Function, wanted: impl Fn(&BlockData) -> bool) -> Vec<Candi
         return Vec::new();
     }
     let (homes, entries) = (homes(func), entries(func));
-    loops.into_iter().filter_map(|block| candidate(func, block, &homes, &entries)).collect()
+    let limits = target.limits();
+    let little = u64::from(limits.vgpr_budget(limits.max_waves_per_simd)) / LITTLE;
+    let times = |block: Block| TIMES[usize::from(loaded(func, &func.blocks[block].insts) > little)];
+    loops.into_iter().filter_map(|block| candidate(func, block, &homes, &entries, times(block))).collect()
 }
 
 /// The edges into each block.
@@ -202,12 +209,13 @@ fn entries(func: &Function) -> SecondaryMap<Block, Entries> {
     entries
 }
 
-/// What is known of the loop that `block` is, if it is one to be widened.
+/// What is known of the loop that `block` is, if it is one to be widened by `times` iterations.
 fn candidate(
     func: &Function,
     block: Block,
     homes: &SecondaryMap<Value, Option<Block>>,
     entries: &SecondaryMap<Block, Entries>,
+    times: u32,
 ) -> Option<Candidate> {
     let data = &func.blocks[block];
     let InstKind::Branch { cond, if_true, if_false } = &func.insts[func.terminator(block)?].kind else {
@@ -259,8 +267,17 @@ fn candidate(
     let mut calls = func.insts[func.terminator(entering)?].kind.targets().into_iter();
     let first = *calls.find(|call| call.block == block)?.args.get(counter)?;
     let is_guarded = is_guarded(func, [entering, block], entries, [first, bound], predicate);
-    fits.then_some(Candidate { block, entering, counter, first, step, bound, predicate, is_guarded })
+    fits.then_some(Candidate { block, entering, counter, first, step, bound, predicate, is_guarded, times })
 }
+/// Dwords that `insts` load.
+fn loaded(func: &Function, insts: &[Inst]) -> u64 {
+    let of = |&inst: &Inst| match func.insts[inst].kind {
+        InstKind::Load { .. } => func.insts[inst].ty.bits().map_or(LOADED + 1, |bits| bits.div_ceil(32)),
+        _ => 0,
+    };
+    insts.iter().map(of).sum()
+}
+
 /// Whether a branch leads over the edge from `before` to `block` only where `args` compare as `predicate`.
 fn is_guarded(
     func: &Function,

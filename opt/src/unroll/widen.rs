@@ -1,7 +1,7 @@
 //! The loop that does several iterations at a time.
 
+use super::Candidate;
 use super::copies::Copies;
-use super::{Candidate, TIMES};
 use crate::append::append_value;
 use cranelift_entity::SecondaryMap;
 use mir::ir::*;
@@ -55,7 +55,7 @@ pub(super) fn widen(
     let mut args = at_wide;
     let at_start = args[candidate.counter];
     let mut values = FxHashMap::default();
-    for n in 0..TIMES {
+    for n in 0..candidate.times {
         values = copies.copy(n, &params, &args);
         args = copies.back(&values);
     }
@@ -66,7 +66,7 @@ pub(super) fn widen(
         // Where nobody asks for the counter there is what is left of it.
         into_wide[candidate.counter] = left;
         let ty = func.ty(left);
-        let passed = func.int(ty, u64::from(TIMES).wrapping_mul(candidate.step.unsigned_abs()));
+        let passed = func.int(ty, u64::from(candidate.times).wrapping_mul(candidate.step.unsigned_abs()));
         let now = InstKind::Binary { op: BinaryOp::Sub, args: [at_start, passed] };
         args[candidate.counter] = append_value(func, like, now, ty, &mut out);
         args[candidate.counter]
@@ -76,7 +76,14 @@ pub(super) fn widen(
     let again = is_enough(func, candidate, now, like, &mut out);
     func.blocks[wide].insts = out;
     // What lanes that have done with the wide loop, and those that leave it out, go on with.
-    let mut behind = Behind { rest, body: Vec::new(), values, params: SmallVec::new(), known: FxHashMap::default(), ways: None };
+    let mut behind = Behind {
+        rest,
+        body: Vec::new(),
+        values,
+        params: SmallVec::new(),
+        known: FxHashMap::default(),
+        ways: None,
+    };
     if meets {
         behind.meet(func, candidate, [into_wide.clone(), args.clone()]);
     }
@@ -85,7 +92,9 @@ pub(super) fn widen(
     }
     rest_of_iterations(func, block, &mut behind, escaping, replaced);
     let [left_out, over] = match behind.ways {
-        Some([left_out, over]) => [BlockCall { block: rest, args: left_out }, BlockCall { block: rest, args: over }],
+        Some([left_out, over]) => {
+            [BlockCall { block: rest, args: left_out }, BlockCall { block: rest, args: over }]
+        }
         None => [BlockCall { block, args: at_enter }, BlockCall::to(rest)],
     };
     branch(func, enter, like, enough, [BlockCall { block: wide, args: into_wide }, left_out]);
@@ -251,8 +260,14 @@ fn what_is_left(
 }
 
 /// Whether as many iterations as are done at a time are `left` by the counter, if it is not past the bound.
-fn is_enough(func: &mut Function, candidate: &Candidate, left: Value, like: Inst, out: &mut Vec<Inst>) -> Value {
-    let passed = u64::from(TIMES - 1) * candidate.step.unsigned_abs();
+fn is_enough(
+    func: &mut Function,
+    candidate: &Candidate,
+    left: Value,
+    like: Inst,
+    out: &mut Vec<Inst>,
+) -> Value {
+    let passed = u64::from(candidate.times - 1) * candidate.step.unsigned_abs();
     // With `!=` all numbers of iterations are there; else more than half of them count as too few.
     let predicate =
         if candidate.predicate == IntPredicate::Ne { IntPredicate::Ugt } else { IntPredicate::Sgt };
