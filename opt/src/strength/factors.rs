@@ -17,7 +17,7 @@ use mir::target::Target;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// How far back it is looked whether an index is short.
-const SHORT_DEPTH: u32 = 3;
+pub(super) const SHORT_DEPTH: u32 = 3;
 
 /// `step * (x + number)`.
 #[derive(Clone, Copy)]
@@ -186,7 +186,7 @@ fn parts<'a>(
 }
 
 /// Whether a value has few bits, as the numbers of lanes and parts of them have, and its sign is no question.
-fn is_short(func: &Function, value: Value, depth: u32) -> bool {
+pub(super) fn is_short(func: &Function, value: Value, depth: u32) -> bool {
     let Some(inst) = func.def_inst(value) else { return func.as_int(value).is_some() };
     let short = |value| depth > 0 && is_short(func, value, depth - 1);
     match func.insts[inst].kind {
@@ -256,14 +256,14 @@ fn address_of(kind: &InstKind) -> Option<Value> {
 
 /// Multiples of steps, which are made behind what they are made from.
 #[derive(Default)]
-struct Steps {
+pub(super) struct Steps {
     known: FxHashMap<(Value, i64, Type), Value>,
     made: FxHashMap<Value, Vec<Inst>>,
 }
 
 impl Steps {
     /// `step * by` of the type `ty`, i32 or i64, to which the step is extended.
-    fn times(&mut self, func: &mut Function, step: Value, by: i64, ty: Type) -> Value {
+    pub fn times(&mut self, func: &mut Function, step: Value, by: i64, ty: Type) -> Value {
         if let Some(&value) = self.known.get(&(step, by, ty)) {
             return value;
         }
@@ -291,7 +291,7 @@ impl Steps {
     }
 
     /// Puts them behind the values they are made from.
-    fn insert(self, func: &mut Function) {
+    pub fn insert(self, func: &mut Function) {
         if self.made.is_empty() {
             return;
         }

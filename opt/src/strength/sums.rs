@@ -78,7 +78,7 @@ fn sum(func: &Function, inst: Inst) -> Option<([Value; 2], Value)> {
 }
 
 /// The variable that `value` is a constant multiple of, the multiple, and what the product promises.
-fn product(func: &Function, value: Value) -> Option<(Value, i64, InstFlags)> {
+pub(super) fn product(func: &Function, value: Value) -> Option<(Value, i64, InstFlags)> {
     let data = &func.insts[func.def_inst(value)?];
     let InstKind::Binary { op, args: [step, factor] } = data.kind else { return None };
     let constant = func.as_int(factor).filter(|_| func.as_int(step).is_none())?;
