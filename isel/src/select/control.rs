@@ -154,10 +154,10 @@ impl<'a> Selector<'a> {
             constants.iter_mut().find(|(other, _, is_free)| *is_free && *other == value)
         {
             *is_free = false;
-            return Ok(known.clone());
+            return Ok(*known);
         }
         let made = self.move_to_new_vgpr(operand);
-        constants.push((value, made.clone(), false));
+        constants.push((value, made, false));
         Ok(made)
     }
 
