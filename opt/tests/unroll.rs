@@ -1,7 +1,8 @@
 //! Loops are widened in functions that stay small.
 
 use mir::ir::*;
-use opt::unroll::unroll;
+use mir::target::Target;
+use opt::unroll::{choose, unroll};
 use std::fmt::Write as _;
 
 /// A kernel with `loops` sums of a buffer's elements, one behind the other.
@@ -38,13 +39,20 @@ fn loads(func: &Function) -> usize {
     insts.filter(|&&inst| matches!(func.insts[inst].kind, InstKind::Load { .. })).count()
 }
 
+fn widen(func: &mut Function) {
+    let processor = Target::processor_by_name("gfx900").expect("a known processor");
+    let target = Target::new(processor);
+    choose(func, &target);
+    unroll(func, &target);
+}
+
 #[test]
 fn many_loops_are_left_alone() {
     // Four copies and the loop as it was.
     let mut few = sums(10);
-    unroll(&mut few);
+    widen(&mut few);
     assert_eq!(loads(&few), 50);
     let mut many = sums(100);
-    unroll(&mut many);
+    widen(&mut many);
     assert_eq!(loads(&many), 100);
 }

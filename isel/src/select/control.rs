@@ -12,17 +12,32 @@ use mir::diag::{Diagnostic, Result};
 use mir::ir::{Block, BlockCall, InstData, InstKind, Value};
 use mir::isa::Opcode::*;
 use mir::machine::{Condition, Edge, Operand, Reg, Terminator, VReg};
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-/// Constants that an edge passes in VGPRs of their own, and whether another edge of the same branch may pass the register, too.
-type Constants = SmallVec<[(i64, Operand, bool); 4]>;
+/// Constants that edges of one branch pass in VGPRs of their own.
+#[derive(Default)]
+struct Constants {
+    /// Those of the edge that is made, by value.
+    made: FxHashMap<i64, SmallVec<[Operand; 2]>>,
+    /// Those of the edge before it, the first last.
+    before: FxHashMap<i64, SmallVec<[Operand; 2]>>,
+}
+
+impl Constants {
+    /// Another edge begins.
+    fn next_edge(&mut self) {
+        self.before = std::mem::take(&mut self.made);
+        self.before.values_mut().for_each(|registers| registers.reverse());
+    }
+}
 
 impl<'a> Selector<'a> {
     pub(super) fn lower_terminator(&mut self, data: &InstData) -> Result<()> {
         let block = self.machine_block(self.block);
         let term = match &data.kind {
             InstKind::Jump { target } => {
-                self.add_edge(target, &mut Constants::new())?;
+                self.add_edge(target, &mut Constants::default())?;
                 Terminator::Jump
             }
             InstKind::Branch { cond, if_true, if_false } => self.lower_branch(*cond, if_true, if_false)?,
@@ -51,7 +66,7 @@ impl<'a> Selector<'a> {
     fn lower_branch(&mut self, cond: Value, if_true: &BlockCall, if_false: &BlockCall) -> Result<Terminator> {
         // Every other edge stays: uniformity has seen it, and which lanes run together follows from it.
         if if_true == if_false {
-            self.add_edge(if_true, &mut Constants::new())?;
+            self.add_edge(if_true, &mut Constants::default())?;
             return Ok(Terminator::Jump);
         }
         let (mut cond, mut targets) = (cond, [if_true, if_false]);
@@ -63,9 +78,9 @@ impl<'a> Selector<'a> {
             cond = args[0];
             targets.swap(0, 1);
         }
-        let mut constants = Constants::new();
+        let mut constants = Constants::default();
         self.add_edge(targets[0], &mut constants)?;
-        constants.iter_mut().for_each(|(_, _, is_free)| *is_free = true);
+        constants.next_edge();
         self.add_edge(targets[1], &mut constants)?;
         if self.uniformity.is_divergent_branch(self.block) {
             let mask = self.mask(cond)?;
@@ -80,7 +95,7 @@ impl<'a> Selector<'a> {
         matches!(self.values[param].rep, Rep::Vgpr | Rep::Mask)
     }
 
-    /// Appends an edge with the arguments that the target takes. Those among `constants` that are free are taken, others are added.
+    /// Appends an edge with the arguments that the target takes. Those of the edge before it among `constants` are taken.
     fn add_edge(&mut self, target: &BlockCall, constants: &mut Constants) -> Result<()> {
         let f = self.f;
         let params = &f.blocks[target.block].params;
@@ -150,14 +165,11 @@ impl<'a> Selector<'a> {
         if dwords != 1 {
             return Ok(self.in_vgpr(operand, dwords));
         }
-        if let Some((_, known, is_free)) =
-            constants.iter_mut().find(|(other, _, is_free)| *is_free && *other == value)
-        {
-            *is_free = false;
-            return Ok(*known);
+        if let Some(known) = constants.before.get_mut(&value).and_then(SmallVec::pop) {
+            return Ok(known);
         }
         let made = self.move_to_new_vgpr(operand);
-        constants.push((value, made, false));
+        constants.made.entry(value).or_default().push(made);
         Ok(made)
     }
 
