@@ -10,7 +10,11 @@
 //! loop:   body; exit? → behind, else → loop          (as it was)
 //! ```
 //!
-//! *Enough* is a comparison of what is between the counter and its bound, computed so that it never holds by a wrap: where the counter
+//! Where a branch in front says that the first iteration is one, and lanes part at the guard, they meet behind the wide loop: `enter` leads to `rest`, too, so that
+//! the two loops are in regions one behind the other. Where the loop asks for its counter only to end, the wide one counts down what is left, and `rest` makes the
+//! counter from that ([`widen`]).
+//!
+//! //! *Enough* is a comparison of what is between the counter and its bound, computed so that it never holds by a wrap: where the counter
 //! is below the bound, or on it, so many steps do not pass it. So no iteration is done that the loop would not do, and nothing is loaded
 //! that it would not load. Orders of accesses and sums are as they were.
 //!
@@ -22,7 +26,7 @@
 //! does what it chose: copies are at constants from the first one's, and the loop goes on with the pointers where the wide one stops.
 //!
 //! Left alone: loops with barriers, fences, atomics, calls or operations across lanes; with stores, which keep loads apart unless one
-//! of both is in LDS and the other is not; where few iterations are known to be left ([`limits`]); functions with very many such loops ([`GROWTH`]) or for size, and loops that ask for it (`no_unroll`).
+//! of both is in LDS and the other is not; where few iterations are known to be left ([`choice`]); functions with very many such loops ([`GROWTH`]) or for size, and loops that ask for it (`no_unroll`).
 //!
 //! Source of the idea: unrolling with a remainder, S. Muchnick, "Advanced Compiler Design and Implementation", section 17.4.3. Cost:
 //! linear.
