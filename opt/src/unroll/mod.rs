@@ -88,12 +88,22 @@ struct Entries {
     outside: Option<Block>,
 }
 
+/// Loops that can be widened, and what they were found by.
+#[derive(Default)]
+struct Candidates {
+    list: Vec<Candidate>,
+    /// The block of each value that is not a constant or a parameter of the function.
+    homes: SecondaryMap<Value, Option<Block>>,
+    entries: SecondaryMap<Block, Entries>,
+}
+
 /// Marks the loops of `func`, which is legal IR, that are to do several iterations at a time.
 pub fn choose(func: &mut Function, target: &Target) {
     if func.flags.intersects(FuncFlags::OPT_SIZE | FuncFlags::MIN_SIZE) {
         return;
     }
-    let mut chosen = candidates(func, target, |data| data.unrolling == Unrolling::Open);
+    let Candidates { list: mut chosen, .. } =
+        candidates(func, target, |data| data.unrolling == Unrolling::Open);
     chosen.retain(|candidate| choice::is_worth_it(func, candidate));
     let growth: usize = chosen.iter().map(|it| func.blocks[it.block].insts.len() * it.times as usize).sum();
     if growth <= GROWTH {
@@ -105,7 +115,8 @@ pub fn choose(func: &mut Function, target: &Target) {
 
 /// Widens the loops of `func`, which is legal IR, that are marked.
 pub fn unroll(func: &mut Function, target: &Target) {
-    let candidates = candidates(func, target, |data| data.unrolling == Unrolling::Wanted);
+    let Candidates { list: candidates, homes, entries } =
+        candidates(func, target, |data| data.unrolling == Unrolling::Wanted);
     if candidates.is_empty() {
         return;
     }
@@ -120,8 +131,6 @@ pub fn unroll(func: &mut Function, target: &Target) {
         };
         candidates.iter().map(parts).collect()
     };
-    let homes = homes(func);
-    let entries = entries(func);
     let mut escaping = escaping(func, &homes, &candidates);
     // What is used behind a loop comes from either of the two.
     let mut replaced: SecondaryMap<Value, Option<Value>> = SecondaryMap::new();
@@ -185,18 +194,20 @@ fn escaping(
 }
 
 /// The loops of one block, of those that are `wanted`, that can be widened.
-fn candidates(func: &Function, target: &Target, wanted: impl Fn(&BlockData) -> bool) -> Vec<Candidate> {
+fn candidates(func: &Function, target: &Target, wanted: impl Fn(&BlockData) -> bool) -> Candidates {
     let is_loop = |block: Block| func.successors(block).any(|next| next == block);
     let loops: Vec<Block> =
         func.layout.iter().copied().filter(|&block| wanted(&func.blocks[block]) && is_loop(block)).collect();
     if loops.is_empty() {
-        return Vec::new();
+        return Candidates::default();
     }
     let (homes, entries) = (homes(func), entries(func));
     let limits = target.limits();
     let little = u64::from(limits.vgpr_budget(limits.max_waves_per_simd)) / LITTLE;
     let times = |block: Block| TIMES[usize::from(loaded(func, &func.blocks[block].insts) > little)];
-    loops.into_iter().filter_map(|block| candidate(func, block, &homes, &entries, times(block))).collect()
+    let found = |block| candidate(func, block, &homes, &entries, times(block));
+    let list = loops.into_iter().filter_map(found).collect();
+    Candidates { list, homes, entries }
 }
 
 /// The edges into each block.
