@@ -34,6 +34,9 @@ struct Args {
     /// Programs whose lanes exchange values through memory instead, one a seed.
     #[arg(long)]
     exchange: bool,
+    /// Programs that are loops over memory instead, one a seed.
+    #[arg(long)]
+    loops: bool,
     /// Programs over random control-flow graphs instead, one a seed, of at most --size blocks; `gcnc-graphs`
     /// does more with them.
     #[arg(long)]
@@ -95,6 +98,10 @@ fn trees(args: &Args) -> std::process::ExitCode {
                 let result = random::check_exchange(seed, compiler, machine, &args.levels, passes);
                 return result.err().into_iter().collect();
             }
+            if args.loops {
+                let result = random::check_loops(seed, compiler, machine, &args.levels, passes);
+                return result.err().into_iter().collect();
+            }
             let Ok(scratch) = tempfile::tempdir() else { return vec!["no temporary folder".to_owned()] };
             let programs = if args.typed {
                 random::typed_module(seed, args.size)
@@ -117,7 +124,7 @@ fn trees(args: &Args) -> std::process::ExitCode {
     problems.iter().for_each(|problem| println!("{problem}"));
     println!(
         "{} programs at {} levels: {} problems",
-        args.count * if args.calls || args.exchange { 1 } else { random::PROGRAMS as u64 },
+        args.count * if args.calls || args.exchange || args.loops { 1 } else { random::PROGRAMS as u64 },
         args.levels.len(),
         problems.len()
     );

@@ -118,7 +118,7 @@ fn width(ty: Ty) -> u32 {
     8 * ty.bytes() as u32 - if ty == Ty::Int(1) { 7 } else { 0 }
 }
 
-fn signed(bits: u32, x: u64) -> i64 {
+pub(super) fn signed(bits: u32, x: u64) -> i64 {
     (x << (64 - bits)) as i64 >> (64 - bits)
 }
 
@@ -140,7 +140,7 @@ fn cast(name: &str, from: Ty, to: Ty, x: u64) -> u64 {
     }
 }
 
-fn compare(predicate: &str, bits: u32, x: u64, y: u64) -> bool {
+pub(super) fn compare(predicate: &str, bits: u32, x: u64, y: u64) -> bool {
     let (sx, sy) = (signed(bits, x), signed(bits, y));
     match predicate {
         "eq" => x == y,
@@ -195,7 +195,7 @@ macro_rules! floats {
 floats!(float32, f32, u32);
 floats!(float64, f64, u64);
 
-fn binary(name: &str, x: u64, y: u64) -> u64 {
+pub(super) fn binary(name: &str, x: u64, y: u64) -> u64 {
     match name {
         "add" => x.wrapping_add(y),
         "sub" => x.wrapping_sub(y),
@@ -237,7 +237,7 @@ fn call1(name: &str, bits: u32, x: u64) -> u64 {
     }
 }
 
-fn call2(name: &str, bits: u32, x: u64, y: u64) -> u64 {
+pub(super) fn call2(name: &str, bits: u32, x: u64, y: u64) -> u64 {
     let (sx, sy) = (i128::from(signed(bits, x)), i128::from(signed(bits, y)));
     let (ux, uy) = (i128::from(x), i128::from(y));
     let (least, most) = (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1);

@@ -13,6 +13,7 @@ mod evaluate;
 mod exchange;
 mod generate;
 mod lines;
+mod loops;
 pub mod numbers;
 mod print;
 mod typed;
@@ -21,6 +22,7 @@ pub use calls::{CallsForm, calls, calls_launch, check_calls};
 pub use evaluate::evaluate;
 pub use exchange::{Exchange, ExchangeForm, check_exchange, exchange};
 pub use generate::generate;
+pub use loops::{check_loops, loops, widened};
 pub use print::{needed, print};
 
 use crate::measure::Compiler;

@@ -28,7 +28,7 @@ impl std::fmt::Display for Problem {
 
 impl Problem {
     /// Whether both are of one kind, and a smaller program with the one tells of the other.
-    fn is_like(&self, other: &Self) -> bool {
+    pub fn is_like(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Stopped(a, _), Self::Stopped(b, _)) => a == b,
             _ => std::mem::discriminant(self) == std::mem::discriminant(other),
@@ -48,7 +48,7 @@ pub fn build(text: &str, compiler: Compiler, machine: Machine<'_>, level: u8) ->
 }
 
 /// Bytes, the lowest first, as a number.
-fn hex(bytes: &[u8]) -> String {
+pub fn hex(bytes: &[u8]) -> String {
     let digits: String = bytes.iter().rev().map(|byte| format!("{byte:02x}")).collect();
     format!("0x{digits}")
 }

@@ -1,0 +1,212 @@
+//! What loops do.
+
+use super::*;
+
+const OPS: [&str; 10] = ["add", "add", "add", "xor", "sub", "mul", "umin", "smax", "and", "set"];
+const FLOAT_OPS: [&str; 5] = ["fadd", "fadd", "fsub", "decay", "set"];
+const SCALES: [i64; 16] = [1, 1, 1, 1, 1, 1, 1, 1, 2, 3, 4, 7, 8, 16, -1, -2];
+const PLUS: [i64; 14] = [0, 0, 0, 0, 0, 1, 1, 2, -1, -1, -2, 3, 8, 100];
+
+impl Maker {
+    /// A statement; only such as a loop of one block has, and that leave its loads in any order, if `simple`.
+    pub(super) fn part(&mut self, out: &mut Vec<Stmt>, simple: bool) {
+        let inside = !self.around.is_empty();
+        match self.rng.u32(0..if simple { 10 } else { 20 }) {
+            0..=6 => self.load(out, simple),
+            7..=9 => self.compute(out),
+            10..=12 => self.load(out, false),
+            13..=15 => self.store(out),
+            16 | 17 => self.branch(out),
+            18 if inside => {
+                let cond = self.cond();
+                out.push(Stmt::Break(cond));
+            }
+            _ if self.around.len() < 2 => self.turns(out),
+            _ => self.load(out, false),
+        }
+    }
+
+    fn branch(&mut self, out: &mut Vec<Stmt>) {
+        let cond = self.cond();
+        let mut arms = [Vec::new(), Vec::new()];
+        let both = self.chance(3);
+        for arm in arms.iter_mut().take(if both { 2 } else { 1 }) {
+            for _ in 0..self.rng.usize(1..3) {
+                match self.rng.u32(0..3) {
+                    0 => self.load(arm, false),
+                    1 => self.compute(arm),
+                    _ => self.store(arm),
+                }
+            }
+        }
+        if !both && self.chance(4) {
+            arms.swap(0, 1);
+        }
+        out.push(Stmt::If { cond, arms });
+    }
+
+    fn cond(&mut self) -> Cond {
+        let of = self.operand();
+        let mask = self.pick(&[1, 3, 7, 15, 31]);
+        let predicate = self.pick(&["eq", "eq", "ne", "ult", "ugt"]);
+        Cond { of, mask, predicate, value: self.rng.u32(0..=mask) }
+    }
+
+    /// A number that is at hand.
+    fn operand(&mut self) -> Operand {
+        let depth = self.around.len();
+        match self.rng.u32(0..10) {
+            0 => Operand::Const(self.rng.i64(-3..40)),
+            1 => Operand::Lane,
+            2..=4 if depth > 0 => Operand::Counter(self.rng.usize(0..depth)),
+            5 if depth > 0 => Operand::Past(depth - 1),
+            6 => self.small_arg(),
+            _ => Operand::Var(self.rng.usize(0..self.program.vars.len())),
+        }
+    }
+
+    /// A small number that all lanes share.
+    fn small_arg(&mut self) -> Operand {
+        let small = (0..self.program.args.len()).filter(|&arg| (1..=20).contains(&self.program.args[arg].1));
+        let small: Vec<usize> = small.collect();
+        if !small.is_empty() && self.rng.bool() {
+            return Operand::Arg(self.pick(&small));
+        }
+        let (ty, number) = (self.pick(&[I32, I32, I64]), self.rng.i64(1..21));
+        self.arg(ty, number)
+    }
+
+    fn compute(&mut self, out: &mut Vec<Stmt>) {
+        let dst = self.rng.usize(0..self.program.vars.len());
+        if self.program.vars[dst].0 == Ty::F32 {
+            let floats: Vec<usize> =
+                (0..self.program.vars.len()).filter(|&var| self.program.vars[var].0 == Ty::F32).collect();
+            let from = Operand::Var(self.pick(&floats));
+            let from = if self.chance(4) { self.operand() } else { from };
+            let op = self.pick(&["set", "set", "decay"]);
+            out.push(Stmt::Compute { dst, op, args: [Operand::Var(dst), from] });
+            return;
+        }
+        let (op, b) = (self.pick(&OPS), self.operand());
+        let a = if self.chance(4) { self.operand() } else { Operand::Var(dst) };
+        out.push(Stmt::Compute { dst, op, args: [a, b] });
+    }
+
+    fn load(&mut self, out: &mut Vec<Stmt>, shared: bool) {
+        let arrays = self.arrays(|space| matches!(space, Space::Shared { .. }));
+        let own = self.arrays(|space| !matches!(space, Space::Shared { .. }));
+        let array = if shared || self.rng.u32(0..4) > 0 { self.pick(&arrays) } else { self.pick(&own) };
+        let Array { ty, lanes, .. } = self.program.arrays[array];
+        let mut vars: Vec<usize> = (0..self.program.vars.len())
+            .filter(|&var| (self.program.vars[var].0 == Ty::F32) == (ty == Ty::F32))
+            .collect();
+        // Bits of floats are integers, too.
+        if self.chance(12) || vars.is_empty() {
+            vars = (0..self.program.vars.len()).collect();
+        }
+        let (dst, access) = (self.pick(&vars), self.access(array));
+        let op = if self.program.vars[dst].0 == Ty::F32 { self.pick(&FLOAT_OPS) } else { self.pick(&OPS) };
+        let mut components: Vec<u32> = (0..lanes).filter(|_| self.rng.u32(0..3) > 0).collect();
+        if components.is_empty() {
+            components.push(self.rng.u32(0..lanes));
+        }
+        out.push(Stmt::Load { dst, op, access, components, extend: self.rng.bool() });
+    }
+
+    fn store(&mut self, out: &mut Vec<Stmt>) {
+        let own = self.arrays(|space| !matches!(space, Space::Shared { .. }));
+        let array = self.pick(&own);
+        let floats = self.program.arrays[array].ty == Ty::F32;
+        let vars: Vec<usize> = (0..self.program.vars.len())
+            .filter(|&var| (self.program.vars[var].0 == Ty::F32) == floats)
+            .collect();
+        let value = Operand::Var(self.pick(&vars));
+        let value = if !floats && self.chance(3) { self.operand() } else { value };
+        let access = self.access(array);
+        out.push(Stmt::Store { value, access });
+    }
+
+    fn arrays(&self, which: impl Fn(Space) -> bool) -> Vec<usize> {
+        (0..self.program.arrays.len()).filter(|&array| which(self.program.arrays[array].space)).collect()
+    }
+
+    fn access(&mut self, array: usize) -> Access {
+        let id = self.id();
+        let recent = self
+            .around
+            .last()
+            .and_then(|around| around.recent.iter().rev().find(|access| access.array == array).cloned());
+        // A neighbour of the one before, by a constant or by a step that all lanes share.
+        if let Some(mut near) = recent.filter(|_| self.rng.bool()) {
+            near.id = id;
+            match &mut near.index {
+                Index::Sum { add: Operand::Arg(_), times, .. } if self.rng.bool() => *times += 1,
+                _ => near.plus += self.pick(&[1, 1, 1, 2, -1, 4]),
+            }
+            self.remember(&near);
+            return near;
+        }
+        let depth = self.around.len();
+        let shared = matches!(self.program.arrays[array].space, Space::Shared { .. });
+        let walks: Vec<(usize, usize)> = (0..depth)
+            .flat_map(|k| (0..self.around[k].walks.len()).map(move |number| (k, number)))
+            .filter(|&(k, number)| self.around[k].walks[number].array == array)
+            .collect();
+        let index = if !walks.is_empty() && self.rng.bool() {
+            let (depth, number) = self.pick(&walks);
+            Index::Walk(depth, number)
+        } else {
+            let term = match self.rng.u32(0..20) {
+                0..=13 if depth > 0 => Operand::Counter(depth - 1),
+                14 if depth > 0 => Operand::Counter(0),
+                15 | 16 if depth > 0 => Operand::Past(depth - 1),
+                17 => Operand::Var(self.rng.usize(0..self.program.vars.len())),
+                _ => self.operand(),
+            };
+            let scale = if shared && self.chance(6) {
+                self.small_arg()
+            } else {
+                Operand::Const(if shared { self.pick(&SCALES) } else { 1 })
+            };
+            let add = match self.rng.u32(0..12) {
+                0 | 1 => Operand::Lane,
+                2 | 3 => self.small_arg(),
+                4 | 5 if depth > 1 => Operand::Counter(0),
+                6 => Operand::LaneAnd(self.pick(&[3, 7, 31])),
+                _ => Operand::Const(0),
+            };
+            let times = self.pick(&[1, 1, 1, 1, 2, 3, -1]);
+            Index::Sum { term, scale, add, times }
+        };
+        let space = self.program.arrays[array].space;
+        let apart = !matches!(space, Space::Own { interleaved: true } | Space::Lds { interleaved: true });
+        let form = self.pick(&[Form::Sum, Form::Sum, Form::Factor, Form::Apart]);
+        let narrow = matches!(space, Space::Lds { .. } | Space::Private);
+        let access = Access {
+            id,
+            array,
+            index,
+            plus: if shared { self.pick(&PLUS) } else { self.rng.i64(0..3) },
+            form: if form == Form::Apart && !apart { Form::Sum } else { form },
+            // What is loaded, or computed, is anywhere.
+            mask: matches!(index, Index::Sum { term: Operand::Var(_), .. }),
+            wide: !narrow && self.chance(3),
+            extend: self.pick(&[None, Some("sext"), Some("sext"), Some("zext")]),
+            promises: [false; 2],
+            inbounds: false,
+        };
+        let access = if access.mask && access.form == Form::Apart {
+            Access { form: Form::Sum, ..access }
+        } else {
+            access
+        };
+        self.remember(&access);
+        access
+    }
+
+    fn remember(&mut self, access: &Access) {
+        if let Some(around) = self.around.last_mut() {
+            around.recent.push(access.clone());
+        }
+    }
+}

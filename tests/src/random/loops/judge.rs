@@ -1,0 +1,141 @@
+//! Compiles programs, runs them on the simulator and compares with what they must leave.
+
+use super::evaluate::evaluate;
+use super::reduce::reduce;
+use super::*;
+use crate::measure::Compiler;
+use crate::opt;
+use crate::random::exchange::{Problem, build, hex};
+use crate::toolchain::Machine;
+use sim::{Arg, BufferId, Checks, CodeObject, Config, Dispatch, Memory};
+
+impl Loops {
+    /// Memory, the buffer of variables, those of arrays that are in memory, and the dispatch that runs kernel `k`.
+    fn launch(&self) -> (Memory, BufferId, Vec<Option<BufferId>>, Dispatch) {
+        let mut memory = Memory::new();
+        let out = memory.add_buffer("out", vec![0; ITEMS * self.vars.len() * 8]);
+        let slots = (0..ITEMS).flat_map(|item| self.slots.iter().map(move |(_, values)| values[item]));
+        let slots: Vec<u8> = slots.flat_map(u64::to_le_bytes).collect();
+        let mut args = vec![Arg::Buffer(out), Arg::Buffer(memory.add_buffer("in", slots))];
+        let mut buffers = Vec::new();
+        for array in &self.arrays {
+            let is_memory = matches!(array.space, Space::Shared { .. } | Space::Own { .. });
+            let buffer = is_memory.then(|| memory.add_buffer("array", array.data.clone()));
+            args.extend(buffer.map(Arg::Buffer));
+            buffers.push(buffer);
+        }
+        args.extend(
+            self.args.iter().map(|(ty, value)| Arg::Value(value.to_le_bytes()[..ty.bytes()].to_vec())),
+        );
+        let dispatch = Dispatch {
+            kernel: "k".to_owned(),
+            grid: [ITEMS as u32, 1, 1],
+            group: [GROUP as u32, 1, 1],
+            args,
+            ..Dispatch::default()
+        };
+        (memory, out, buffers, dispatch)
+    }
+
+    /// Runs kernel `k` of `object`, with `checks` besides those for results; the first problem.
+    pub(super) fn judge(&self, object: &CodeObject, checks: Checks) -> Result<(), Problem> {
+        let expected = evaluate(self)
+            .map_err(|fault| Problem::Refused(format!("the program itself is wrong: {fault:?}")))?;
+        let (mut memory, out, buffers, dispatch) = self.launch();
+        let config = Config { budget: 20_000_000, threads: 1, checks, ..Config::default() };
+        sim::run(object, &mut memory, &dispatch, &config)
+            .map_err(|report| Problem::Stopped(report.kind, report.to_string()))?;
+        let got = memory.bytes(out);
+        for (at, want) in expected.vars.iter().enumerate() {
+            let (item, var) = (at / self.vars.len(), at % self.vars.len());
+            let bytes = self.vars[var].0.bytes();
+            let (got, want) = (&got[8 * at..8 * at + bytes], &want.to_le_bytes()[..bytes]);
+            if self.uses(var) && got != want {
+                return Err(Problem::Wrong(format!(
+                    "variable {var} of work-item {item}: {} instead of {}",
+                    hex(got),
+                    hex(want)
+                )));
+            }
+        }
+        for (number, (buffer, want)) in buffers.iter().zip(&expected.arrays).enumerate() {
+            let Some(got) = buffer.map(|buffer| memory.bytes(buffer)) else { continue };
+            if let Some(at) = got.iter().zip(want).position(|(a, b)| a != b) {
+                let (bytes, array) = (self.arrays[number].bytes(), &self.arrays[number]);
+                let place = at / bytes * bytes..(at / bytes + 1) * bytes;
+                let owner = (0..ITEMS).find(|&item| (0..OWN).any(|k| array.place(item, k) == at / bytes));
+                return Err(Problem::Wrong(format!(
+                    "element {} of array {number}, of work-item {owner:?}: {} instead of {}",
+                    at / bytes,
+                    hex(&got[place.clone()]),
+                    hex(&want[place])
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Compiles the program, after `passes` of opt where they are given, and runs it. Where opt fails, all is well.
+    fn check(
+        &self,
+        compiler: Compiler,
+        machine: Machine<'_>,
+        level: u8,
+        passes: Option<&str>,
+    ) -> Result<(), Problem> {
+        let mut text = self.text();
+        if let Some(passes) = passes {
+            text = match opt::run(&text, passes) {
+                Ok(text) => text,
+                Err(_) => return Ok(()),
+            };
+        }
+        let checks = match compiler {
+            // What llc's code is wrong about on GFX10.1 is known (docs/llc-findings.md); it is to judge results.
+            Compiler::Llc => Checks::default() - Checks::RACE - Checks::HAZARD,
+            Compiler::Gcnc => Checks::default() | Checks::RACE_GLOBAL,
+        };
+        self.judge(&build(&text, compiler, machine, level).map_err(Problem::Refused)?, checks)
+    }
+}
+
+/// Makes the program of a seed, compiles it for `machine`, after `passes` of opt where they are given, and runs it: the first of `levels` at which it goes
+/// wrong, with a smaller program that does, too.
+///
+/// # Errors
+/// What is wrong.
+pub fn check_loops<'a>(
+    seed: u64,
+    compiler: Compiler,
+    machine: impl Into<Machine<'a>>,
+    levels: &[u8],
+    passes: Option<&str>,
+) -> Result<(), String> {
+    let (machine, program) = (machine.into(), loops(seed));
+    for &level in levels {
+        let Err(problem) = program.check(compiler, machine, level, passes) else { continue };
+        let least = reduce(&program, &|smaller| {
+            smaller.check(compiler, machine, level, passes).is_err_and(|found| found.is_like(&problem))
+        });
+        let problem = least.check(compiler, machine, level, passes).err().unwrap_or(problem);
+        let passes = passes.map_or_else(String::new, |passes| format!(" after {passes}"));
+        return Err(format!("seed {seed} {machine} -O{level}{passes}: {problem}\n{}", least.text()));
+    }
+    Ok(())
+}
+
+/// How many loops of the program of a seed are to do several iterations at a time at `-O2`.
+///
+/// # Errors
+/// A refusal of the compiler, as text.
+pub fn widened<'a>(seed: u64, machine: impl Into<Machine<'a>>) -> Result<usize, String> {
+    let options = gcnc::CompileOptions {
+        stop: gcnc::Place::after("choose-unrolling"),
+        threads: 1,
+        ..machine.into().options(2)
+    };
+    let output = gcnc::compile(loops(seed).text().as_bytes(), "random", &options)
+        .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))?;
+    let text = String::from_utf8_lossy(&output.bytes);
+    Ok(text.lines().filter(|line| line.ends_with(" unroll:")).count())
+}

@@ -1,0 +1,95 @@
+//! The judge itself: it sees what is wrong, and the programs are such that passes over loops have work.
+
+use super::evaluate::evaluate;
+use super::judge::widened;
+use super::*;
+use crate::measure::Compiler;
+use crate::random::exchange::{Problem, build};
+use crate::toolchain::Machine;
+use sim::Checks;
+
+/// Lets the first loop whose body has a statement run from one step further on, or takes another operation.
+fn spoil(program: &mut Loops) -> bool {
+    let mut spoiled = false;
+    visit_mut(&mut program.body, &mut |stmt| match stmt {
+        Stmt::Load { op, .. } | Stmt::Compute { op, .. } if *op == "add" && !spoiled => {
+            (*op, spoiled) = ("sub", true);
+        }
+        _ => {}
+    });
+    spoiled
+}
+
+/// Kernels that compute something else than their programs say are found.
+#[test]
+fn wrong_results_are_found() {
+    let (mut all, mut wrong) = (0, 0);
+    for seed in 1..=25 {
+        let program = loops(seed);
+        let mut other = program.clone();
+        if !spoil(&mut other) || evaluate(&other).is_err() {
+            continue;
+        }
+        let object = build(&program.text(), Compiler::Gcnc, Machine::from("gfx900"), 2).unwrap();
+        program.judge(&object, Checks::default()).unwrap_or_else(|problem| panic!("seed {seed}: {problem}"));
+        all += 1;
+        wrong += usize::from(matches!(other.judge(&object, Checks::default()), Err(Problem::Wrong(_))));
+    }
+    // An addition may be of no consequence, or in a loop that does not run.
+    assert!(all > 10 && 3 * wrong > all, "{wrong} of {all}");
+}
+
+/// A loop that goes on for one round more or less is found.
+#[test]
+fn wrong_rounds_are_found() {
+    let (mut all, mut wrong) = (0, 0);
+    for seed in 1..=40 {
+        let mut program = loops(seed);
+        let text = program.text();
+        let mut changed = false;
+        visit_mut(&mut program.body, &mut |stmt| {
+            if let Stmt::Loop(turn) = stmt
+                && !changed
+                && matches!(turn.predicate, "slt" | "ult")
+            {
+                turn.predicate = if turn.predicate == "slt" { "sle" } else { "ule" };
+                changed = true;
+            }
+        });
+        if !changed || evaluate(&program).is_err() {
+            continue;
+        }
+        let object = build(&text, Compiler::Gcnc, Machine::from("gfx900"), 2).unwrap();
+        all += 1;
+        wrong += usize::from(matches!(program.judge(&object, Checks::default()), Err(Problem::Wrong(_))));
+    }
+    assert!(all > 8 && 3 * wrong > all, "{wrong} of {all}");
+}
+
+/// A fair part of the programs has loops that do several iterations at a time.
+#[test]
+fn loops_are_widened() {
+    let wide: Vec<usize> = (1..=100).map(|seed| widened(seed, "gfx900").unwrap()).collect();
+    let programs = wide.iter().filter(|&&loops| loops > 0).count();
+    assert!(programs >= 40, "{programs} of {}", wide.len());
+}
+
+/// Trip counts are small ones of all kinds, and differ between lanes in some of the loops alone.
+#[test]
+fn programs_become_small() {
+    let program = loops(3);
+    let least = reduce::reduce(&program, &|smaller| smaller.text().contains("br label %loop"));
+    assert!(least.text().lines().count() < 30, "{}", least.text());
+}
+#[test]
+fn zz_stats() {
+    let mut dist = std::collections::BTreeMap::new();
+    for seed in 1..=400 {
+        let n = widened(seed, "gfx900").unwrap();
+        *dist.entry(n).or_insert(0) += 1;
+        if seed <= 12 {
+            println!(";;; {seed}: wide {n}\n{}", loops(seed).text());
+        }
+    }
+    println!("{dist:?}");
+}
