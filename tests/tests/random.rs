@@ -65,6 +65,27 @@ fn lanes_find_what_others_left() {
     }
 }
 
+/// Loops over memory do what they must, in waves of either size.
+#[test]
+fn loops_leave_what_they_must() {
+    let machine = |cpu, features| Machine { cpu, features };
+    let machines = [
+        machine("gfx900", ""),
+        machine("gfx803", ""),
+        machine("gfx600", ""),
+        machine("gfx1010", ""),
+        machine("gfx1030", ""),
+        machine("gfx1010", "+wavefrontsize64"),
+        machine("gfx1030", "+wavefrontsize64"),
+    ];
+    for seed in 1..=14 * modules() {
+        let machine = machines[seed as usize % machines.len()];
+        if let Err(problem) = random::check_loops(seed, Compiler::Gcnc, machine, &[0, 2], None) {
+            panic!("{problem}");
+        }
+    }
+}
+
 /// What earlier runs found: `min` of `abs`, a 16-bit constant that looks like a half.
 #[test]
 fn programs_that_failed_before() {

@@ -120,7 +120,7 @@ fn operation(op: &str, ty: Ty, a: u64, b: u64) -> u64 {
         ("fadd", _) => (float(a) + float(b)).to_bits().into(),
         ("fsub", _) => (float(a) - float(b)).to_bits().into(),
         ("decay", _) => (float(a) * 0.75 + float(b)).to_bits().into(),
-        ("umin" | "smax", Ty::Int(bits)) => ty.cut(call2(op, bits, a, b)),
+        ("umin" | "smin" | "smax", Ty::Int(bits)) => ty.cut(call2(op, bits, a, b)),
         _ => ty.cut(binary(op, a, b)),
     }
 }

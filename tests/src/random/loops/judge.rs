@@ -124,18 +124,21 @@ pub fn check_loops<'a>(
     Ok(())
 }
 
-/// How many loops of the program of a seed are to do several iterations at a time at `-O2`.
+/// Whether a pass at `-O2` changes the program of a seed.
 ///
 /// # Errors
 /// A refusal of the compiler, as text.
-pub fn widened<'a>(seed: u64, machine: impl Into<Machine<'a>>) -> Result<usize, String> {
-    let options = gcnc::CompileOptions {
-        stop: gcnc::Place::after("choose-unrolling"),
-        threads: 1,
-        ..machine.into().options(2)
+pub fn is_changed<'a>(seed: u64, machine: impl Into<Machine<'a>>, pass: &str) -> Result<bool, String> {
+    let (machine, text) = (machine.into(), loops(seed).text());
+    let stop = |stop: Option<gcnc::Place>| {
+        let options = gcnc::CompileOptions {
+            stop: Some(stop.ok_or_else(|| format!("there is no pass {pass}"))?),
+            threads: 1,
+            ..machine.options(2)
+        };
+        let output = gcnc::compile(text.as_bytes(), "random", &options)
+            .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))?;
+        Ok::<_, String>(output.bytes)
     };
-    let output = gcnc::compile(loops(seed).text().as_bytes(), "random", &options)
-        .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))?;
-    let text = String::from_utf8_lossy(&output.bytes);
-    Ok(text.lines().filter(|line| line.ends_with(" unroll:")).count())
+    Ok(stop(gcnc::Place::before(pass))? != stop(gcnc::Place::after(pass))?)
 }

@@ -12,10 +12,12 @@ impl Maker {
     pub(super) fn part(&mut self, out: &mut Vec<Stmt>, simple: bool) {
         let inside = !self.around.is_empty();
         match self.rng.u32(0..if simple { 10 } else { 20 }) {
+            0 if simple => self.store(out, true),
             0..=6 => self.load(out, simple),
+            7 if inside => self.carry(out),
             7..=9 => self.compute(out),
             10..=12 => self.load(out, false),
-            13..=15 => self.store(out),
+            13..=15 => self.store(out, false),
             16 | 17 => self.branch(out),
             18 if inside => {
                 let cond = self.cond();
@@ -32,10 +34,11 @@ impl Maker {
         let both = self.chance(3);
         for arm in arms.iter_mut().take(if both { 2 } else { 1 }) {
             for _ in 0..self.rng.usize(1..3) {
-                match self.rng.u32(0..3) {
-                    0 => self.load(arm, false),
-                    1 => self.compute(arm),
-                    _ => self.store(arm),
+                match self.rng.u32(0..10) {
+                    0 if self.around.len() < 2 => self.turns(arm),
+                    0..=3 => self.load(arm, false),
+                    4..=6 => self.compute(arm),
+                    _ => self.store(arm, false),
                 }
             }
         }
@@ -43,6 +46,23 @@ impl Maker {
             arms.swap(0, 1);
         }
         out.push(Stmt::If { cond, arms });
+    }
+
+    /// Variables that hold what others held one round before, the last of them what is loaded.
+    fn carry(&mut self, out: &mut Vec<Stmt>) {
+        let mut vars: Vec<usize> = (0..self.program.vars.len())
+            .filter(|&var| matches!(self.program.vars[var].0, Ty::Int(32)))
+            .collect();
+        self.rng.shuffle(&mut vars);
+        vars.truncate(self.rng.usize(2..4));
+        for pair in vars.windows(2) {
+            out.push(Stmt::Compute { dst: pair[0], op: "set", args: [pair[0], pair[1]].map(Operand::Var) });
+        }
+        if let Some(&dst) = vars.last() {
+            let array = self.pick(&self.arrays(|space| matches!(space, Space::Shared { .. })));
+            let (access, op) = (self.access(array), self.pick(&["set", "set", "xor", "add"]));
+            out.push(Stmt::Load { dst, op, access, components: vec![0], extend: self.rng.bool() });
+        }
     }
 
     fn cond(&mut self) -> Cond {
@@ -92,10 +112,13 @@ impl Maker {
         out.push(Stmt::Compute { dst, op, args: [a, b] });
     }
 
-    fn load(&mut self, out: &mut Vec<Stmt>, shared: bool) {
+    pub(super) fn load(&mut self, out: &mut Vec<Stmt>, shared: bool) {
         let arrays = self.arrays(|space| matches!(space, Space::Shared { .. }));
         let own = self.arrays(|space| !matches!(space, Space::Shared { .. }));
         let array = if shared || self.rng.u32(0..4) > 0 { self.pick(&arrays) } else { self.pick(&own) };
+        // One that a pointer runs over.
+        let walk = self.around.last().and_then(|around| around.walks.first()).map(|walk| walk.array);
+        let array = walk.filter(|_| self.chance(3)).unwrap_or(array);
         let Array { ty, lanes, .. } = self.program.arrays[array];
         let mut vars: Vec<usize> = (0..self.program.vars.len())
             .filter(|&var| (self.program.vars[var].0 == Ty::F32) == (ty == Ty::F32))
@@ -113,8 +136,13 @@ impl Maker {
         out.push(Stmt::Load { dst, op, access, components, extend: self.rng.bool() });
     }
 
-    fn store(&mut self, out: &mut Vec<Stmt>) {
-        let own = self.arrays(|space| !matches!(space, Space::Shared { .. }));
+    /// Of LDS and the stack, if `beside` loads from memory, and there are such.
+    fn store(&mut self, out: &mut Vec<Stmt>, beside: bool) {
+        let lanes = |space| matches!(space, Space::Lds { .. } | Space::Private);
+        let own = self.arrays(|space| !matches!(space, Space::Shared { .. }) && (!beside || lanes(space)));
+        if own.is_empty() {
+            return self.load(out, true);
+        }
         let array = self.pick(&own);
         let floats = self.program.arrays[array].ty == Ty::F32;
         let vars: Vec<usize> = (0..self.program.vars.len())
@@ -137,10 +165,13 @@ impl Maker {
             .last()
             .and_then(|around| around.recent.iter().rev().find(|access| access.array == array).cloned());
         // A neighbour of the one before, by a constant or by a step that all lanes share.
-        if let Some(mut near) = recent.filter(|_| self.rng.bool()) {
+        if let Some(mut near) = recent.filter(|_| self.rng.u32(0..3) > 0) {
             near.id = id;
             match &mut near.index {
-                Index::Sum { add: Operand::Arg(_), times, .. } if self.rng.bool() => *times += 1,
+                Index::Sum { add: Operand::Arg(_), times, .. } if self.rng.u32(0..3) > 0 => *times += 1,
+                Index::Sum { scale: Operand::Arg(_), .. } if self.rng.bool() => {
+                    (near.form, near.plus) = (Form::Factor, near.plus + 1);
+                }
                 _ => near.plus += self.pick(&[1, 1, 1, 2, -1, 4]),
             }
             self.remember(&near);
@@ -155,23 +186,34 @@ impl Maker {
         let index = if !walks.is_empty() && self.rng.bool() {
             let (depth, number) = self.pick(&walks);
             Index::Walk(depth, number)
+        } else if let Some(&Around { plain: true, far, .. }) = self.around.last() {
+            let term = if far { Operand::Past(depth - 1) } else { Operand::Counter(depth - 1) };
+            let add = match self.rng.u32(0..8) {
+                0..=3 => Operand::Const(0),
+                4 | 5 => self.small_arg(),
+                _ => Operand::Lane,
+            };
+            let scale = Operand::Const(self.pick(&[1, 1, 1, 2, 3]));
+            Index::Sum { term, scale, add, times: 1 }
         } else {
+            let far = self.around.last().is_some_and(|around| around.far);
             let term = match self.rng.u32(0..20) {
+                0..=10 if far => Operand::Past(depth - 1),
                 0..=13 if depth > 0 => Operand::Counter(depth - 1),
                 14 if depth > 0 => Operand::Counter(0),
                 15 | 16 if depth > 0 => Operand::Past(depth - 1),
                 17 => Operand::Var(self.rng.usize(0..self.program.vars.len())),
                 _ => self.operand(),
             };
-            let scale = if shared && self.chance(6) {
+            let scale = if shared && self.chance(4) {
                 self.small_arg()
             } else {
                 Operand::Const(if shared { self.pick(&SCALES) } else { 1 })
             };
             let add = match self.rng.u32(0..12) {
                 0 | 1 => Operand::Lane,
-                2 | 3 => self.small_arg(),
-                4 | 5 if depth > 1 => Operand::Counter(0),
+                2..=4 => self.small_arg(),
+                5 | 7 if depth > 1 => Operand::Counter(0),
                 6 => Operand::LaneAnd(self.pick(&[3, 7, 31])),
                 _ => Operand::Const(0),
             };

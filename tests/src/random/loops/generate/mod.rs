@@ -11,7 +11,7 @@ use super::*;
 use fastrand::Rng;
 
 /// Arrays that all lanes read: type and elements of a vector.
-const SHARED_TYPES: [(Ty, u32); 12] = [
+const SHARED_TYPES: [(Ty, u32); 15] = [
     (I32, 1),
     (I32, 1),
     (I32, 1),
@@ -24,6 +24,9 @@ const SHARED_TYPES: [(Ty, u32); 12] = [
     (I32, 2),
     (Ty::F32, 4),
     (Ty::Int(8), 4),
+    (Ty::Int(16), 2),
+    (I32, 4),
+    (I64, 2),
 ];
 /// Types of arrays that lanes write.
 const OWN_TYPES: [Ty; 6] = [I32, I32, Ty::Int(8), Ty::Int(16), I64, Ty::F32];
@@ -82,6 +85,10 @@ fn settle(mut program: Loops, rng: &mut Rng) -> Option<Loops> {
 #[derive(Clone)]
 struct Around {
     walks: Vec<Walk>,
+    /// The counter starts far from zero.
+    far: bool,
+    /// It is to be small: indices follow the counter closely.
+    plain: bool,
     /// The last access to each array in this loop, whose neighbours are next.
     recent: Vec<Access>,
 }
@@ -143,7 +150,7 @@ impl Maker {
         self.var(I32);
         self.var(Ty::F32);
         let mut body = Vec::new();
-        for _ in 0..self.rng.usize(1..4) {
+        for _ in 0..self.rng.usize(1..5) {
             self.turns(&mut body);
             if self.chance(4) {
                 self.part(&mut body, false);

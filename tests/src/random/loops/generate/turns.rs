@@ -13,8 +13,8 @@ const MOST: u32 = 100;
 struct Plan {
     ty: Ty,
     width: u32,
-    step: i64,
-    /// Start and bound of each lane.
+    /// Step, start and bound of each lane.
+    steps: Vec<i64>,
     starts: Vec<u64>,
     bounds: Vec<u64>,
 }
@@ -33,7 +33,7 @@ impl Plan {
             if turn.top && !is(turn.predicate, counter, 0) {
                 return Some(rounds);
             }
-            let next = self.ty.cut(counter.wrapping_add(self.step as u64));
+            let next = self.ty.cut(counter.wrapping_add(self.steps[lane] as u64));
             if !turn.top && !is(turn.predicate, if turn.early { counter } else { next }, 0) {
                 return Some(rounds + 1);
             }
@@ -47,22 +47,22 @@ impl Maker {
     /// A loop, with what its bound takes in front.
     pub(super) fn turns(&mut self, out: &mut Vec<Stmt>) {
         let depth = self.around.len();
-        let ty = self.pick(&[I32, I32, I32, I32, I32, I32, I32, I64, I64, Ty::Int(16)]);
+        let ty = if self.chance(16) { Ty::Int(16) } else { self.pick(&[I32, I32, I32, I64]) };
         let step = self.pick(&STEPS);
-        let top = self.chance(3);
+        let top = self.chance(6);
         let mut turn = Turn {
             id: self.id(),
             ty,
             start: Operand::Const(0),
-            step: if self.chance(7) { self.arg(ty, step) } else { Operand::Const(step) },
+            step: if self.chance(10) { self.arg(ty, step) } else { Operand::Const(step) },
             bound: Operand::Const(0),
-            moving: self.chance(12),
+            moving: self.chance(16),
             predicate: "ne",
             swapped: self.chance(4),
             inverse: self.chance(3),
             top,
             guards: Vec::new(),
-            early: !top && self.chance(7),
+            early: !top && self.chance(9),
             promises: [false; 2],
             last: None,
             walks: Vec::new(),
@@ -97,10 +97,20 @@ impl Maker {
                 turn.walks.push(Walk { array, from, by });
             }
         }
-        self.around.push(Around { walks: turn.walks.clone(), recent: Vec::new() });
+        let far = match turn.start {
+            Operand::Const(value) => value.abs() > 1000,
+            Operand::Arg(arg) => signed(32, self.program.args[arg].1).abs() > 1000,
+            Operand::Slot(slot) => signed(32, self.program.slots[slot].1[0]).abs() > 1000,
+            _ => false,
+        };
+        let simple = self.rng.u32(0..4) > 0;
+        let plain = simple && self.rng.u32(0..3) > 0;
+        self.around.push(Around { walks: turn.walks.clone(), far, plain, recent: Vec::new() });
         let mut body = Vec::new();
-        let simple = self.rng.u32(0..5) < 3;
-        for _ in 0..if simple { self.rng.usize(1..4) } else { self.rng.usize(2..7) } {
+        if simple {
+            self.load(&mut body, true);
+        }
+        for _ in 0..if simple { self.pick(&[0, 0, 1, 1, 2]) } else { self.rng.usize(2..7) } {
             self.part(&mut body, simple);
         }
         self.around.pop();
@@ -114,7 +124,12 @@ impl Maker {
         let rounds = i64::from(self.rng.u8(0..9));
         let number = self.rng.i64(-2..12);
         let small = if self.chance(3) { self.arg(turn.ty, number) } else { Operand::Const(number) };
-        (turn.start, turn.bound) = match self.rng.u32(0..3) {
+        (turn.start, turn.bound) = match self.rng.u32(0..4) {
+            // A window around the counter, cut at an edge.
+            0 if turn.ty != Ty::Int(16) => {
+                let ([below, above], edges) = (self.window(counter, turn.ty, out), step > 0);
+                if edges { (below, above) } else { (above, below) }
+            }
             0 => (counter, small),
             1 => (small, counter),
             _ => {
@@ -131,10 +146,31 @@ impl Maker {
         self.guard(turn);
     }
 
+    /// The ends of a window around a counter that ends at zero and at a number.
+    fn window(&mut self, counter: Operand, ty: Ty, out: &mut Vec<Stmt>) -> [Operand; 2] {
+        let size = self.rng.i64(1..6);
+        let (ahead, edge) = (self.rng.i64(1..6), self.rng.i64(1..12));
+        let edge = if self.chance(2) { Operand::Const(edge) } else { self.arg(ty, edge) };
+        [("smax", -size, Operand::Const(0)), ("smin", ahead, edge)].map(|(op, by, edge)| {
+            let end = self.var(ty);
+            out.push(Stmt::Compute { dst: end, op: "add", args: [counter, Operand::Const(by)] });
+            out.push(Stmt::Compute { dst: end, op, args: [Operand::Var(end), edge] });
+            Operand::Var(end)
+        })
+    }
+
     /// A loop of which each lane's start and bound are known.
     fn known(&mut self, turn: &mut Turn, step: i64, out: &mut Vec<Stmt>) {
         let (ty, depth) = (turn.ty, self.around.len());
         let Ty::Int(width) = ty else { return };
+        // Lanes go on in steps of their own, sometimes.
+        let steps: Vec<i64> = match self.chance(20) {
+            true => (0..ITEMS).map(|_| step + step.signum() * self.rng.i64(0..4)).collect(),
+            false => vec![step; ITEMS],
+        };
+        if steps.iter().any(|&other| other != step) {
+            turn.step = self.slot(ty, steps.iter().map(|&step| ty.cut(step as u64)).collect());
+        }
         let limit = if depth > 0 { 14 } else { ROUNDS.len() };
         let alike = self.chance(2);
         let first = self.edge(width);
@@ -159,17 +195,17 @@ impl Maker {
         };
         turn.start = start;
         let slack = if self.chance(2) { self.rng.i64(0..step.abs()) * step.signum() } else { 0 };
-        let end = |start: u64, rounds: u64| {
-            ty.cut(start.wrapping_add(rounds.wrapping_mul(step as u64)).wrapping_sub(slack as u64))
+        let end = |lane: usize| {
+            let far = rounds[lane].wrapping_mul(steps[lane] as u64).wrapping_sub(slack as u64);
+            ty.cut(starts[lane].wrapping_add(far))
         };
-        let mut bounds: Vec<u64> =
-            starts.iter().zip(&rounds).map(|(&start, &rounds)| end(start, rounds)).collect();
+        let mut bounds: Vec<u64> = (0..ITEMS).map(end).collect();
         let same = bounds.iter().all(|&bound| bound == bounds[0]);
-        turn.bound = if same && self.chance(2) {
+        turn.bound = if same && self.chance(5) {
             Operand::Const(signed(width, bounds[0]))
         } else if same {
             self.arg(ty, bounds[0] as i64)
-        } else if alike && width >= 32 && self.chance(2) {
+        } else if alike && width >= 32 && self.chance(6) {
             // The distance is a constant: a sum in front of the loop.
             let bound = self.var(ty);
             let far = Operand::Const((base as i64).wrapping_mul(step).wrapping_sub(slack));
@@ -189,12 +225,12 @@ impl Maker {
         } else {
             self.slot(ty, bounds.clone())
         };
-        let plan = Plan { ty, width, step, starts, bounds };
+        let plan = Plan { ty, width, steps, starts, bounds };
         // The predicates that suit the direction, mostly; if none does, another bound is needed, and whoever evaluates will say so.
         let mut words = if step > 0 {
-            vec!["slt", "slt", "slt", "ult", "ult", "sle", "ule", "ne"]
+            vec!["slt", "slt", "slt", "slt", "slt", "ult", "ult", "ult", "sle", "ule", "ne"]
         } else {
-            vec!["sgt", "sgt", "sgt", "ugt", "ugt", "sge", "uge", "ne"]
+            vec!["sgt", "sgt", "sgt", "sgt", "sgt", "ugt", "ugt", "ugt", "sge", "uge", "ne"]
         };
         if step.abs() == 1 {
             words.extend(["ne", "ne"]);

@@ -111,6 +111,8 @@ impl Loops {
             "i32 @llvm.amdgcn.workgroup.id.x()",
             "i32 @llvm.umin.i32(i32, i32)",
             "i64 @llvm.umin.i64(i64, i64)",
+            "i32 @llvm.smin.i32(i32, i32)",
+            "i64 @llvm.smin.i64(i64, i64)",
             "i32 @llvm.smax.i32(i32, i32)",
             "i64 @llvm.smax.i64(i64, i64)",
         ] {
@@ -255,7 +257,9 @@ impl Printer<'_> {
         let name = ty.name();
         match op {
             "set" => b.to_owned(),
-            "umin" | "smax" => self.out.op(&format!("call {name} @llvm.{op}.{name}({name} {a}, {name} {b})")),
+            "umin" | "smin" | "smax" => {
+                self.out.op(&format!("call {name} @llvm.{op}.{name}({name} {a}, {name} {b})"))
+            }
             "decay" => {
                 let less = self.out.op(&format!("fmul float {a}, 7.5e-1"));
                 self.out.op(&format!("fadd float {less}, {b}"))
