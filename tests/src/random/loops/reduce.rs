@@ -81,22 +81,17 @@ fn simplify(body: &mut Vec<Stmt>, left: &mut usize) -> bool {
 }
 
 fn simplify_access(access: &mut Access, left: &mut usize) -> bool {
-    let is_sum = match &mut access.index {
-        Index::Sum { add, scale, term, .. } => {
-            if simpler(add, Operand::Const(0), left)
-                || simpler(scale, Operand::Const(1), left)
-                || simpler(term, Operand::Const(0), left)
-            {
-                return true;
-            }
-            true
-        }
-        Index::Walk(..) => false,
-    };
+    if let Index::Sum { add, scale, term, .. } = &mut access.index
+        && (simpler(add, Operand::Const(0), left)
+            || simpler(scale, Operand::Const(1), left)
+            || simpler(term, Operand::Const(0), left)
+            || simpler(&mut access.form, Form::Sum, left))
+    {
+        return true;
+    }
     simpler(&mut access.plus, 0, left)
         || simpler(&mut access.promises, [false; 2], left)
         || simpler(&mut access.inbounds, false, left)
-        || is_sum && (simpler(&mut access.form, Form::Sum, left) || simpler(&mut access.wide, true, left))
 }
 
 fn simplify_loop(turn: &mut Turn, left: &mut usize) -> bool {

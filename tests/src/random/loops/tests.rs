@@ -65,6 +65,44 @@ fn wrong_rounds_are_found() {
     assert!(all > 8 && 3 * wrong > all, "{wrong} of {all}");
 }
 
+/// Wide loops that do one iteration more than is left are found.
+#[test]
+fn one_iteration_too_many_is_found() {
+    let (mut all, mut found) = (0, 0);
+    for seed in 1..=60 {
+        let program = loops(seed);
+        let machine = Machine::from("gfx900");
+        let place = gcnc::Place::after("unroll");
+        let first = gcnc::CompileOptions { stop: place, threads: 1, ..machine.options(2) };
+        let output = gcnc::compile(program.text().as_bytes(), "random", &first).unwrap();
+        let text = String::from_utf8(output.bytes).unwrap();
+        // What a wide loop asks of a counter with a step of one.
+        let asks = |line: &str| ["icmp sgt v", "icmp ugt v"].iter().any(|test| line.contains(test));
+        let mut wrong = String::new();
+        for line in text.lines() {
+            let line = if asks(line) { line.replace(", i32 3", ", i32 2") } else { line.to_owned() };
+            wrong.push_str(&line);
+            wrong.push('\n');
+        }
+        if wrong == text {
+            continue;
+        }
+        let second = gcnc::CompileOptions {
+            start: place,
+            file_type: gcnc::FileType::Obj,
+            code_object_version: Some(4),
+            threads: 1,
+            ..machine.options(2)
+        };
+        let output = gcnc::compile(wrong.as_bytes(), "random", &second).unwrap();
+        let object = sim::CodeObject::load(&output.bytes).unwrap();
+        all += 1;
+        found += usize::from(program.judge(&object, Checks::default()).is_err());
+    }
+    // Three of them must be left in some lane.
+    assert!(all > 10 && 5 * found > all, "{found} of {all}");
+}
+
 /// Passes over loops find their shapes in a fair part of the programs.
 #[test]
 fn passes_have_work() {

@@ -34,8 +34,8 @@ struct Printer<'a> {
 }
 
 impl Loops {
-    /// The numbers that the program takes, and which arrays it accesses.
-    fn used(&self) -> (Vec<Operand>, Vec<bool>) {
+    /// The numbers that the program takes, and which arrays it accesses. Variables that are not among them are not stored.
+    pub(super) fn used(&self) -> (Vec<Operand>, Vec<bool>) {
         let (mut used, mut arrays) = (Vec::new(), vec![false; self.arrays.len()]);
         visit(&self.body, &mut |stmt| {
             used.extend(stmt.operands());
@@ -51,11 +51,6 @@ impl Loops {
             }
         }
         (used, arrays)
-    }
-
-    /// Whether the program has to do with variable `var`; others are not stored.
-    pub(super) fn uses(&self, var: usize) -> bool {
-        self.used().0.contains(&Operand::Var(var))
     }
 
     /// The program as a module with kernel `k`.
