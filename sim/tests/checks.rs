@@ -71,6 +71,15 @@ fn undefined_values_are_reported_where_they_decide() {
         ("v_and_b32 v2, 0xff, v20\nglobal_store_dword v1, v2, s[8:9]", None),
         // Bits that an operation takes away are no longer undefined.
         ("v_and_b32 v2, 0, v20\nv_add_u32 v2, v2, v1\nglobal_load_dword v3, v2, s[8:9]", None),
+        // Nor are those that are not read.
+        (
+            "v_and_b32 v2, 0xffffff00, v20\nv_or_b32 v2, 7, v2\nv_cvt_f32_ubyte0 v2, v2\nv_cmp_gt_f32 vcc, 1.0, v2\ns_cbranch_vccnz 0",
+            None,
+        ),
+        (
+            "v_and_b32 v2, 0xffffff00, v20\nv_or_b32 v2, 7, v2\nv_cvt_f32_ubyte1 v2, v2\nv_cmp_gt_f32 vcc, 1.0, v2\ns_cbranch_vccnz 0",
+            Some(Kind::UndefBranch),
+        ),
         // A whole value that nothing has given.
         ("global_store_dword v1, v20, s[8:9]", Some(Kind::UndefStore)),
         ("v_add_u32 v2, v20, v1\nglobal_store_dword v1, v2, s[8:9]", Some(Kind::UndefStore)),

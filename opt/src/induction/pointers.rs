@@ -60,16 +60,16 @@ impl Reduction<'_> {
         let mut steps: FxHashMap<i64, Value> = FxHashMap::default();
         let first = first.wrapping_add(nearest).wrapping_mul(scale);
         if first != 0 {
-            let step = self.multiple(unit, first, &mut steps, like);
-            start = self.before_end(entering, pointer_step(start, step), ty, like).unwrap_or(start);
+            let step = self.step(start, unit, first, &mut steps, like);
+            start = self.before_end(entering, step, ty, like).unwrap_or(start);
         }
         let pointer = self.func.add_block_param(header, ty);
         let (mut at, mut here) = (nearest, pointer);
         for &Member { ahead, inst, plus } in group {
             if ahead != at {
                 let step = ahead.wrapping_sub(at).wrapping_mul(scale);
-                let step = self.multiple(unit, step, &mut steps, like);
-                here = self.before(inst, pointer_step(here, step), ty).unwrap_or(here);
+                let step = self.step(here, unit, step, &mut steps, like);
+                here = self.before(inst, step, ty).unwrap_or(here);
                 at = ahead;
             }
             self.rebase(inst, here, beside);
@@ -78,8 +78,8 @@ impl Reduction<'_> {
         let left = nearest.wrapping_sub(at).wrapping_mul(scale).wrapping_add(advance);
         let mut next = here;
         if left != 0 {
-            let step = self.multiple(unit, left, &mut steps, like);
-            next = self.before_end(latch, pointer_step(here, step), ty, like).unwrap_or(here);
+            let step = self.step(here, unit, left, &mut steps, like);
+            next = self.before_end(latch, step, ty, like).unwrap_or(here);
         }
         self.pass(entering, start);
         self.pass(latch, next);
@@ -153,12 +153,40 @@ impl Reduction<'_> {
     }
 
     /// `value` as wide as a pointer, extended as the index is; in front of the loop.
-    fn widen(&mut self, value: Value, cast: Option<(CastOp, Type)>, like: Inst) -> Value {
+    pub(super) fn widen(&mut self, value: Value, cast: Option<(CastOp, Type)>, like: Inst) -> Value {
         if self.func.ty(value).is_int(64) {
             return value;
         }
         let kind = InstKind::Cast { op: cast.map_or(CastOp::SExt, |(op, _)| op), arg: value };
         self.before_end(self.simple.entering, kind, Type::I64, like).unwrap_or(value)
+    }
+
+    /// `pointer + factor * times`. The product is made in front of the loop, if it is one that legal code has; else it is the address's own.
+    fn step(
+        &mut self,
+        pointer: Value,
+        factor: Value,
+        times: i64,
+        known: &mut FxHashMap<i64, Value>,
+        like: Inst,
+    ) -> InstKind {
+        if !self.is_product(factor, times) {
+            return InstKind::PtrAdd { base: pointer, index: Some(factor), scale: times, offset: 0 };
+        }
+        let step = self.multiple(factor, times, known, like);
+        pointer_step(pointer, step)
+    }
+
+    /// Whether [`Self::multiple`] is legal code: a shift, or a product of two numbers that are extended from 32 bits in the same way.
+    fn is_product(&self, factor: Value, times: i64) -> bool {
+        let Some(size) = times.checked_abs() else { return false };
+        let narrow = |value| self.func.ty(value).bits().is_some_and(|bits| bits <= 32);
+        let most = match self.func.def_inst(factor).map(|inst| &self.func.insts[inst].kind) {
+            Some(&InstKind::Cast { op: CastOp::SExt, arg }) if narrow(arg) => i64::from(i32::MAX),
+            Some(&InstKind::Cast { op: CastOp::ZExt, arg }) if narrow(arg) => i64::from(u32::MAX),
+            _ => 1,
+        };
+        size.count_ones() == 1 || size <= most
     }
 
     /// `factor * times` in front of the loop.

@@ -63,7 +63,9 @@ pub(super) fn transparent(op: Opcode, info: &OpcodeInfo) -> bool {
     if info.flags.contains(OpFlags::COPY) {
         return true;
     }
-    if matches!(op, V_PACK_B32_F16 | V_CVT_PK_U8_F32) {
+    let reads_bytes =
+        matches!(op, V_CVT_F32_UBYTE0 | V_CVT_F32_UBYTE1 | V_CVT_F32_UBYTE2 | V_CVT_F32_UBYTE3);
+    if reads_bytes || matches!(op, V_PACK_B32_F16 | V_CVT_PK_U8_F32) {
         return true;
     }
     let integer = |ty| !matches!(ty, ValueType::F16 | ValueType::F32 | ValueType::F64 | ValueType::V2F16);
