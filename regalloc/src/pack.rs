@@ -360,7 +360,7 @@ pub(crate) fn items(f: &Function, live: &Liveness, webs: &mut Webs, positions: u
     for root in roots {
         let view = webs.view(f, live, root);
         let Some((start, end, length)) = view.extent() else { continue };
-        let mask = mask[root.as_u32() as usize] && view.width == 2;
+        let mask = mask[root.as_u32() as usize] && view.width == f.wave.mask_dwords();
         let item = Item { root, start, end, width: view.width, length, mask };
         match Kind::of(f, root) {
             Kind::Sgpr => out.sgprs.push(item),

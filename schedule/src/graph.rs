@@ -25,6 +25,8 @@ pub(crate) struct Unit {
     pub late: bool,
     /// Its result comes from scalar memory: who waits for one waits for all that were asked for.
     pub unordered: bool,
+    /// It gives a lane mask of the vector unit. Next to who reads it that is VCC, as short encodings have it.
+    pub mask: bool,
     /// A late unit depends on it, or it is one.
     pub feeds: bool,
     /// Cycles from its issue to the end of all that depends on it.
@@ -84,6 +86,13 @@ impl Graph {
     #[inline]
     pub fn units(&self) -> &[Unit] {
         &self.units
+    }
+
+    /// Says that `unit` gives a lane mask.
+    pub fn gives_mask(&mut self, unit: u32) {
+        if let Some(unit) = self.units.get_mut(unit as usize) {
+            unit.mask = true;
+        }
     }
 
     /// Says that `to` is issued behind `from`.

@@ -23,6 +23,12 @@ pub(crate) fn worth_registers(target: &Target) -> u32 {
     if target.timing().alu.results.full > 0 { 0 } else { 8 * turn(target) }
 }
 
+/// Cycles of waiting that are worth a lane mask in another register than VCC, which makes who writes it and who reads it longer by a dword each: those
+/// of memory. Where no result of arithmetic is waited for there are no others.
+pub(crate) fn worth_masks(target: &Target) -> u32 {
+    if target.timing().alu.results.full > 0 { 32 } else { 0 }
+}
+
 /// Whether others may have to wait for the result of `inst`, so that its block is worth a look: from memory, and, where results of arithmetic are
 /// late, from a vector or scalar unit.
 pub(crate) fn waits_for(inst: &Inst, target: &Target) -> bool {

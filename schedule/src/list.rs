@@ -81,6 +81,8 @@ pub(crate) struct Scheduler {
     short: u32,
     /// Cycles of waiting that are worth registers.
     worth: u32,
+    /// Cycles of waiting that are worth a lane mask in another register than VCC.
+    masks: u32,
     /// Cycle in which everything that a unit needs is there, and edges that lead to it from units that are left.
     state: Vec<(u32, u32)>,
     issued: Vec<bool>,
@@ -101,7 +103,12 @@ pub(crate) struct Scheduler {
 impl Scheduler {
     /// One for `target`.
     pub fn new(target: &Target) -> Self {
-        Self { short: latency::short(target), worth: latency::worth_registers(target), ..Self::default() }
+        Self {
+            short: latency::short(target),
+            worth: latency::worth_registers(target),
+            masks: latency::worth_masks(target),
+            ..Self::default()
+        }
     }
 
     /// The units in their new order, after [`Self::run`].
@@ -236,10 +243,12 @@ impl Scheduler {
         let mut cost = (Room::None, 0);
         let end_of_wait = self.state[next as usize].0;
         let worth = end_of_wait >= now.saturating_add(self.worth);
+        let short = end_of_wait < now.saturating_add(self.masks);
         for unit in next + 1..end {
             let (cycle, preds) = self.state[unit as usize];
             let least = (Room::Spare, cycle.max(now));
-            if preds > 0 || self.issued[unit as usize] || cycle >= end_of_wait || least >= cost {
+            let stays = short && graph.units()[unit as usize].mask;
+            if preds > 0 || stays || self.issued[unit as usize] || cycle >= end_of_wait || least >= cost {
                 continue;
             }
             let found = (pressure.room(unit, next), cycle.max(now));

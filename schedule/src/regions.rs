@@ -9,7 +9,7 @@ use crate::units::Run;
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
 use mir::isa::Unit as ExecutingUnit;
-use mir::machine::{Block, BlockData, Function, Reg, RegFile, VReg};
+use mir::machine::{Block, BlockData, Function, Reg, RegFile, VReg, VRegFlags};
 use mir::target::Target;
 
 /// Goes over regions, the last one of a block first. Its memory is used again for the next one.
@@ -100,9 +100,12 @@ impl<'a> Regions<'a> {
                                 }
                             });
                         }
-                        let cycles = latency::result(inst, target);
                         let unit = inst.facts().unit;
                         let scalar = f.vregs[reg].file == RegFile::Sgpr && unit == ExecutingUnit::Valu;
+                        // Waits for masks are filled behind allocation: what came between would take VCC from them.
+                        let mask = scalar && f.vregs[reg].flags.contains(VRegFlags::LANE_MASK);
+                        let cycles =
+                            if mask { latency::issue(inst, target) } else { latency::result(inst, target) };
                         profile.all_uses(reg, |user| {
                             let hazard = match scalar {
                                 true => latency::scalar_hazard(
@@ -113,6 +116,9 @@ impl<'a> Regions<'a> {
                             };
                             graph.data(u, user, cycles.max(hazard));
                         });
+                        if mask {
+                            graph.gives_mask(u);
+                        }
                     } else if role == Role::Tied {
                         // Where the old value ends, others have read it before it is overwritten, or a copy would be needed.
                         profile.ended_uses(reg, |user| {

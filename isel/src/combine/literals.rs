@@ -10,9 +10,10 @@
 //! Cost: linear. Source: RDNA ISA, "Vector ALU operands": VOP3 takes a literal.
 
 use crate::uses::count_uses;
+use cranelift_entity::PrimaryMap;
 use mir::isa::Opcode::{self, S_MOV_B32};
 use mir::isa::{Format, OperandKind, Role, ValueType};
-use mir::machine::{Block, Encoding, Function, Inst, Modifiers, Operand, Reg, RegFile, RegOperand, VReg};
+use mir::machine::{Block, Encoding, Function, Inst, Modifiers, Operand, Reg, RegFile, RegOperand, VReg, VRegData};
 use mir::target::Target;
 use mir::target::operands::inline_constant;
 use rustc_hash::FxHashMap;
@@ -49,18 +50,19 @@ pub(super) fn fold(f: &mut Function, target: &Target, layout: &[Block]) {
         return;
     }
     for inst in layout.iter().flat_map(|&block| &f.blocks[block].insts) {
-        let Some(register) = literal_of(inst, &constants, target) else { continue };
-        let free = has_constant_form(f, inst, register, target);
+        let Some(register) = literal_of(&f.vregs, inst, &constants, target) else { continue };
+        let free = has_constant_form(&f.vregs, inst, register, target);
         if let Some(constant) = constants.get_mut(&register) {
             constant.literals += slots_of(inst, register).count() as u32;
             constant.bytes += if free { 0 } else { LITERAL_BYTES };
         }
     }
     // Which of two constants an instruction takes is decided among all of them, as it was counted.
+    let Function { vregs, blocks, .. } = f;
     for &block in layout {
-        let data = &mut f.blocks[block];
+        let data = &mut blocks[block];
         for inst in &mut data.insts {
-            let Some(register) = literal_of(inst, &constants, target) else { continue };
+            let Some(register) = literal_of(vregs, inst, &constants, target) else { continue };
             let Some(constant) = constants.get(&register).filter(|constant| constant.is_literal()) else {
                 continue;
             };
@@ -94,14 +96,20 @@ fn find(f: &Function, target: &Target, layout: &[Block]) -> FxHashMap<VReg, Cons
     constants
 }
 
-/// The register that `inst` could have as a literal; of several the one that least is read.
-fn literal_of(inst: &Inst, constants: &FxHashMap<VReg, Constant>, target: &Target) -> Option<VReg> {
+/// The register that `inst` could have as a literal; of several the one that least is read, then one that takes no byte.
+fn literal_of(
+    vregs: &PrimaryMap<VReg, VRegData>,
+    inst: &Inst,
+    constants: &FxHashMap<VReg, Constant>,
+    target: &Target,
+) -> Option<VReg> {
     let sources = (0..inst.operands.len()).filter(|&slot| is_source(inst, slot));
     let known = sources.filter_map(|slot| {
         let register = register(&inst.operands[slot])?;
-        Some((constants.get(&register)?.uses, register))
+        let uses = constants.get(&register)?.uses;
+        Some((uses, !has_constant_form(vregs, inst, register, target), register))
     });
-    let (_, register) = known.min_by_key(|&(uses, _)| uses)?;
+    let (_, _, register) = known.min_by_key(|&(uses, long, _)| (uses, long))?;
     takes_literals(inst, target).then_some(register)
 }
 
@@ -111,19 +119,23 @@ fn slots_of(inst: &Inst, wanted: VReg) -> impl Iterator<Item = usize> {
         .filter(move |&slot| is_source(inst, slot) && register(&inst.operands[slot]) == Some(wanted))
 }
 
-/// Whether `inst` is as short with `constant` as a literal: a product and sum with one constant, whose other sources are in VGPRs as far as it matters.
-fn has_constant_form(f: &Function, inst: &Inst, constant: VReg, target: &Target) -> bool {
-    let (Opcode::V_FMA_F32, [_, sources @ ..]) = (inst.op, &inst.operands[..]) else { return false };
-    let vgpr =
-        |operand: &Operand| register(operand).is_some_and(|register| f.vregs[register].file == RegFile::Vgpr);
-    let is = |operand: &Operand| register(operand) == Some(constant);
-    let [a, b, c] = sources else { return false };
-    let fits = match () {
-        () if is(c) => vgpr(a) && vgpr(b),
-        () if is(a) => vgpr(b) && vgpr(c),
-        () => vgpr(a) && vgpr(c),
+/// Whether `inst` is as short with `constant` as a literal: a product and sum with one constant, where a VGPR is in the place that takes nothing else.
+fn has_constant_form(vregs: &PrimaryMap<VReg, VRegData>, inst: &Inst, constant: VReg, target: &Target) -> bool {
+    let form = match inst.op {
+        Opcode::V_FMA_F32 => Opcode::V_FMAMK_F32,
+        Opcode::V_MAD_F32 => Opcode::V_MADMK_F32,
+        _ => return false,
     };
-    fits && inst.mods == Modifiers::default() && Opcode::V_FMAMK_F32.info().exists_on(target)
+    let [_, a, b, c] = &inst.operands[..] else { return false };
+    let vgpr =
+        |operand: &Operand| register(operand).is_some_and(|register| vregs[register].file == RegFile::Vgpr);
+    let is = |operand: &Operand| register(operand) == Some(constant);
+    let fits = match [is(a), is(b), is(c)] {
+        [false, false, true] => vgpr(a) || vgpr(b),
+        [true, false, false] | [false, true, false] => vgpr(c),
+        _ => false,
+    };
+    fits && inst.mods == Modifiers::default() && form.info().exists_on(target)
 }
 
 /// The virtual register that an operand is as a whole, of one dword.
