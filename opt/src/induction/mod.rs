@@ -20,7 +20,8 @@
 //! Where a loop ends when its counter has *had* a value, it asks for the counter's next one instead ([`exits`]): else both would be alive at its end, and
 //! one copied to the other's register on the way back.
 //!
-//! Products of the counter that are left, and that differ between lanes, are added up with all that is linear about them ([`products`]).
+//! Products of the counter that are left, and that differ between lanes, are added up with all that is linear about them ([`products`]). Those of 64 bits are before they are taken apart
+//! ([`wide_products`]).
 //!
 //! Source of the idea: loop strength reduction, A. Aho et al., "Compilers", section 9.1. Cost: linear.
 
@@ -29,6 +30,9 @@ mod exits;
 mod index;
 mod pointers;
 mod products;
+mod wide_products;
+
+pub use wide_products::add_up_wide_products;
 
 use super::cfg::{homes, uses};
 use super::memory::Flow;
