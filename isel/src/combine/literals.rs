@@ -13,7 +13,9 @@ use crate::uses::count_uses;
 use cranelift_entity::PrimaryMap;
 use mir::isa::Opcode::{self, S_MOV_B32};
 use mir::isa::{Format, OperandKind, Role, ValueType};
-use mir::machine::{Block, Encoding, Function, Inst, Modifiers, Operand, Reg, RegFile, RegOperand, VReg, VRegData};
+use mir::machine::{
+    Block, Encoding, Function, Inst, Modifiers, Operand, Reg, RegFile, RegOperand, VReg, VRegData,
+};
 use mir::target::Target;
 use mir::target::operands::inline_constant;
 use rustc_hash::FxHashMap;
@@ -120,7 +122,12 @@ fn slots_of(inst: &Inst, wanted: VReg) -> impl Iterator<Item = usize> {
 }
 
 /// Whether `inst` is as short with `constant` as a literal: a product and sum with one constant, where a VGPR is in the place that takes nothing else.
-fn has_constant_form(vregs: &PrimaryMap<VReg, VRegData>, inst: &Inst, constant: VReg, target: &Target) -> bool {
+fn has_constant_form(
+    vregs: &PrimaryMap<VReg, VRegData>,
+    inst: &Inst,
+    constant: VReg,
+    target: &Target,
+) -> bool {
     let form = match inst.op {
         Opcode::V_FMA_F32 => Opcode::V_FMAMK_F32,
         Opcode::V_MAD_F32 => Opcode::V_MADMK_F32,

@@ -109,9 +109,9 @@ impl Reduction<'_> {
             return None;
         }
         let extended = |value| match self.func.insts[self.func.def_inst(value)?] {
-            InstData { kind: InstKind::Cast { op: op @ (CastOp::SExt | CastOp::ZExt), arg }, flags, .. } => {
-                Some((op, arg, flags))
-            }
+            InstData {
+                kind: InstKind::Cast { op: op @ (CastOp::SExt | CastOp::ZExt), arg }, flags, ..
+            } => Some((op, arg, flags)),
             _ => None,
         };
         let Some((op, arg, flags)) = extended(of) else {

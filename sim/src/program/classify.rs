@@ -63,8 +63,7 @@ pub(super) fn transparent(op: Opcode, info: &OpcodeInfo) -> bool {
     if info.flags.contains(OpFlags::COPY) {
         return true;
     }
-    let reads_bytes =
-        matches!(op, V_CVT_F32_UBYTE0 | V_CVT_F32_UBYTE1 | V_CVT_F32_UBYTE2 | V_CVT_F32_UBYTE3);
+    let reads_bytes = matches!(op, V_CVT_F32_UBYTE0 | V_CVT_F32_UBYTE1 | V_CVT_F32_UBYTE2 | V_CVT_F32_UBYTE3);
     if reads_bytes || matches!(op, V_PACK_B32_F16 | V_CVT_PK_U8_F32) {
         return true;
     }
