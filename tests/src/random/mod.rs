@@ -12,6 +12,7 @@ mod calls;
 mod evaluate;
 mod exchange;
 mod generate;
+mod judged;
 mod lines;
 mod loops;
 pub mod numbers;

@@ -4,54 +4,9 @@ use super::evaluate::evaluate;
 use super::reduce::reduce;
 use super::*;
 use crate::measure::Compiler;
-use crate::opt;
+use crate::random::judged::{Judged, Problem, hex};
 use crate::toolchain::Machine;
 use sim::{Arg, BufferId, Checks, CodeObject, Config, Dispatch, Memory};
-
-/// What is wrong.
-#[derive(Clone, Debug)]
-pub enum Problem {
-    /// The compiler does not take it.
-    Refused(String),
-    /// The simulator stops.
-    Stopped(sim::Kind, String),
-    /// Another result.
-    Wrong(String),
-}
-
-impl std::fmt::Display for Problem {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (Self::Refused(text) | Self::Stopped(_, text) | Self::Wrong(text)) = self;
-        f.write_str(text)
-    }
-}
-
-impl Problem {
-    /// Whether both are of one kind, and a smaller program with the one tells of the other.
-    pub fn is_like(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Stopped(a, _), Self::Stopped(b, _)) => a == b,
-            _ => std::mem::discriminant(self) == std::mem::discriminant(other),
-        }
-    }
-}
-
-/// The code object of `text`.
-pub fn build(text: &str, compiler: Compiler, machine: Machine<'_>, level: u8) -> Result<CodeObject, String> {
-    if let Compiler::Llc = compiler {
-        let scratch = tempfile::tempdir().map_err(|error| error.to_string())?;
-        return super::super::build(text, scratch.path(), compiler, machine, level);
-    }
-    let output = gcnc::compile(text.as_bytes(), "random", &super::super::options(machine, level, 4))
-        .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))?;
-    CodeObject::load(&output.bytes).map_err(|report| report.to_string())
-}
-
-/// Bytes, the lowest first, as a number.
-pub fn hex(bytes: &[u8]) -> String {
-    let digits: String = bytes.iter().rev().map(|byte| format!("{byte:02x}")).collect();
-    format!("0x{digits}")
-}
 
 impl Exchange {
     /// Memory, the buffer of outputs, those of the regions that are no LDS, and the dispatch that runs kernel `k`.
@@ -111,28 +66,19 @@ impl Exchange {
         }
         Ok(())
     }
+}
 
-    /// Compiles the program, after `passes` of opt where they are given, and runs it. Where opt fails, all is well.
-    fn check(
-        &self,
-        compiler: Compiler,
-        machine: Machine<'_>,
-        level: u8,
-        passes: Option<&str>,
-    ) -> Result<(), Problem> {
-        let mut text = self.text();
-        if let Some(passes) = passes {
-            text = match opt::run(&text, passes) {
-                Ok(text) => text,
-                Err(_) => return Ok(()),
-            };
-        }
-        let checks = match compiler {
-            // What llc's code is wrong about between waves and on GFX10.1 is known (docs/llc-findings.md); it is to judge results.
-            Compiler::Llc => Checks::default() - Checks::RACE - Checks::HAZARD,
-            Compiler::Gcnc => Checks::default() | Checks::RACE_GLOBAL,
-        };
-        self.judge(&build(&text, compiler, machine, level).map_err(Problem::Refused)?, checks)
+impl Judged for Exchange {
+    fn text(&self) -> String {
+        self.text()
+    }
+
+    fn judge(&self, object: &CodeObject, checks: Checks) -> Result<(), Problem> {
+        self.judge(object, checks)
+    }
+
+    fn reduce(&self, fails: &dyn Fn(&Self) -> bool) -> Self {
+        reduce(self, fails)
     }
 }
 
@@ -150,16 +96,5 @@ pub fn check_exchange<'a>(
 ) -> Result<(), String> {
     let machine = machine.into();
     let form = ExchangeForm { wave: machine.target()?.wave_size(), convergent: passes.is_some() };
-    let program = exchange(seed, form);
-    for &level in levels {
-        let Err(problem) = program.check(compiler, machine, level, passes) else { continue };
-        let least = reduce(&program, &|smaller| {
-            let found = smaller.check(compiler, machine, level, passes);
-            found.is_err_and(|found| found.is_like(&problem))
-        });
-        let problem = least.check(compiler, machine, level, passes).err().unwrap_or(problem);
-        let passes = passes.map_or_else(String::new, |passes| format!(" after {passes}"));
-        return Err(format!("seed {seed} {machine} -O{level}{passes}: {problem}\n{}", least.text()));
-    }
-    Ok(())
+    exchange(seed, form).check_levels(seed, compiler, machine, levels, passes)
 }

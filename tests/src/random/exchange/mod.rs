@@ -32,7 +32,6 @@ use super::Ty;
 
 pub use generate::exchange;
 pub use judge::check_exchange;
-pub(super) use judge::{Problem, build, hex};
 
 /// What programs are made for.
 #[derive(Clone, Copy, Debug)]

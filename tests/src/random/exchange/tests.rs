@@ -1,8 +1,8 @@
 //! The judge itself: it asks for what lanes need, and sees where that is missing.
 
-use super::judge::{Problem, build};
 use super::*;
 use crate::measure::Compiler;
+use crate::random::judged::{Problem, build};
 use crate::toolchain::Machine;
 use sim::Checks;
 

@@ -4,8 +4,7 @@ use super::evaluate::evaluate;
 use super::reduce::reduce;
 use super::*;
 use crate::measure::Compiler;
-use crate::opt;
-use crate::random::exchange::{Problem, build, hex};
+use crate::random::judged::{Judged, Problem, hex};
 use crate::toolchain::Machine;
 use sim::{Arg, BufferId, Checks, CodeObject, Config, Dispatch, Memory};
 
@@ -74,28 +73,19 @@ impl Loops {
         }
         Ok(())
     }
+}
 
-    /// Compiles the program, after `passes` of opt where they are given, and runs it. Where opt fails, all is well.
-    fn check(
-        &self,
-        compiler: Compiler,
-        machine: Machine<'_>,
-        level: u8,
-        passes: Option<&str>,
-    ) -> Result<(), Problem> {
-        let mut text = self.text();
-        if let Some(passes) = passes {
-            text = match opt::run(&text, passes) {
-                Ok(text) => text,
-                Err(_) => return Ok(()),
-            };
-        }
-        let checks = match compiler {
-            // What llc's code is wrong about on GFX10.1 is known (docs/llc-findings.md); it is to judge results.
-            Compiler::Llc => Checks::default() - Checks::RACE - Checks::HAZARD,
-            Compiler::Gcnc => Checks::default() | Checks::RACE_GLOBAL,
-        };
-        self.judge(&build(&text, compiler, machine, level).map_err(Problem::Refused)?, checks)
+impl Judged for Loops {
+    fn text(&self) -> String {
+        self.text()
+    }
+
+    fn judge(&self, object: &CodeObject, checks: Checks) -> Result<(), Problem> {
+        self.judge(object, checks)
+    }
+
+    fn reduce(&self, fails: &dyn Fn(&Self) -> bool) -> Self {
+        reduce(self, fails)
     }
 }
 
@@ -111,17 +101,7 @@ pub fn check_loops<'a>(
     levels: &[u8],
     passes: Option<&str>,
 ) -> Result<(), String> {
-    let (machine, program) = (machine.into(), loops(seed));
-    for &level in levels {
-        let Err(problem) = program.check(compiler, machine, level, passes) else { continue };
-        let least = reduce(&program, &|smaller| {
-            smaller.check(compiler, machine, level, passes).is_err_and(|found| found.is_like(&problem))
-        });
-        let problem = least.check(compiler, machine, level, passes).err().unwrap_or(problem);
-        let passes = passes.map_or_else(String::new, |passes| format!(" after {passes}"));
-        return Err(format!("seed {seed} {machine} -O{level}{passes}: {problem}\n{}", least.text()));
-    }
-    Ok(())
+    loops(seed).check_levels(seed, compiler, machine.into(), levels, passes)
 }
 
 /// Whether a pass at `-O2` changes the program of a seed.
