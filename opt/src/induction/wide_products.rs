@@ -22,6 +22,9 @@ use mir::target::Target;
 /// Products of one loop, each of which takes two registers.
 const MAX_PRODUCTS: usize = 4;
 
+/// Sums for counters ahead in one loop, each of which takes two registers for what is added, too.
+const MAX_SUMS: usize = 8;
+
 /// `(counter + more) * factor`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Product {
@@ -73,9 +76,13 @@ impl Reduction<'_> {
     /// Tells in `replaced` what products of the loop are replaced by.
     fn run_products(&mut self, replaced: &mut SecondaryMap<Value, Option<Value>>) {
         let mut running: Vec<(Product, Value)> = Vec::new();
+        let mut sums = 0;
         for block in self.blocks_of_each_turn() {
             for inst in self.func.blocks[block].insts.clone() {
                 let Some((result, product, ahead)) = self.wide_product(inst) else { continue };
+                if ahead != 0 && sums == MAX_SUMS {
+                    continue;
+                }
                 let known = running.iter().find(|known| known.0 == product).map(|known| known.1);
                 let value = match known {
                     Some(value) => value,
@@ -88,10 +95,13 @@ impl Reduction<'_> {
                 };
                 replaced[result] = match ahead {
                     0 => Some(value),
-                    ahead => self.times(product.factor, ahead, inst).and_then(|more| {
-                        let kind = InstKind::Binary { op: BinaryOp::Add, args: [value, more] };
-                        self.before(inst, kind, Type::I64)
-                    }),
+                    ahead => {
+                        sums += 1;
+                        self.times(product.factor, ahead, inst).and_then(|more| {
+                            let kind = InstKind::Binary { op: BinaryOp::Add, args: [value, more] };
+                            self.before(inst, kind, Type::I64)
+                        })
+                    }
                 };
             }
         }
