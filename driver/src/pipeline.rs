@@ -133,6 +133,7 @@ pub const CONSTRAINTS: &[Constraint] = &[
     ("promote", "flatten", "arrays that became vectors have elements"),
     ("flatten", "legalize", "elements are registers where their numbers are known"),
     ("promote", "legalize", "promotion knows accesses of any type"),
+    ("promote", "add-up-products", "counters are values"),
     ("add-up-products", "legalize", "products of 64 bits are taken apart"),
     ("fold-branches", "dce", "what only unreachable blocks use is dead"),
     ("dce", "simplify-cfg", "small arms are those without dead code"),

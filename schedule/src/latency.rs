@@ -24,7 +24,8 @@ pub(crate) fn worth_registers(target: &Target) -> u32 {
 }
 
 /// Cycles of waiting that are worth a lane mask in another register than VCC, which makes who writes it and who reads it longer by a dword each: those
-/// of memory. Where no result of arithmetic is waited for there are no others.
+/// of memory. Where no result of arithmetic is waited for there are no others. Chosen: longer than any result of arithmetic takes; to leave
+/// waits for memory alone, too, is slower.
 pub(crate) fn worth_masks(target: &Target) -> u32 {
     if target.timing().alu.results.full > 0 { 32 } else { 0 }
 }

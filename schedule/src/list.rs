@@ -243,11 +243,11 @@ impl Scheduler {
         let mut cost = (Room::None, 0);
         let end_of_wait = self.state[next as usize].0;
         let worth = end_of_wait >= now.saturating_add(self.worth);
-        let short = end_of_wait < now.saturating_add(self.masks);
+        let masks_stay = end_of_wait < now.saturating_add(self.masks);
         for unit in next + 1..end {
             let (cycle, preds) = self.state[unit as usize];
             let least = (Room::Spare, cycle.max(now));
-            let stays = short && graph.units()[unit as usize].mask;
+            let stays = masks_stay && graph.units()[unit as usize].mask;
             if preds > 0 || stays || self.issued[unit as usize] || cycle >= end_of_wait || least >= cost {
                 continue;
             }

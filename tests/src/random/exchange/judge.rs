@@ -31,9 +31,14 @@ impl Exchange {
         };
         (memory, out, buffers, dispatch)
     }
+}
 
-    /// Runs kernel `k` of `object`, with `checks` besides those for results; the first problem.
-    pub(super) fn judge(&self, object: &CodeObject, checks: Checks) -> Result<(), Problem> {
+impl Judged for Exchange {
+    fn text(&self) -> String {
+        self.text()
+    }
+
+    fn judge(&self, object: &CodeObject, checks: Checks) -> Result<(), Problem> {
         let expected =
             evaluate(self).map_err(|_| Problem::Refused("the program itself has a race".to_owned()))?;
         let (mut memory, out, buffers, dispatch) = self.launch();
@@ -65,16 +70,6 @@ impl Exchange {
             }
         }
         Ok(())
-    }
-}
-
-impl Judged for Exchange {
-    fn text(&self) -> String {
-        self.text()
-    }
-
-    fn judge(&self, object: &CodeObject, checks: Checks) -> Result<(), Problem> {
-        self.judge(object, checks)
     }
 
     fn reduce(&self, fails: &dyn Fn(&Self) -> bool) -> Self {

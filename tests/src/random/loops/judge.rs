@@ -35,9 +35,14 @@ impl Loops {
         };
         (memory, out, buffers, dispatch)
     }
+}
 
-    /// Runs kernel `k` of `object`, with `checks` besides those for results; the first problem.
-    pub(super) fn judge(&self, object: &CodeObject, checks: Checks) -> Result<(), Problem> {
+impl Judged for Loops {
+    fn text(&self) -> String {
+        self.text()
+    }
+
+    fn judge(&self, object: &CodeObject, checks: Checks) -> Result<(), Problem> {
         let expected = evaluate(self)
             .map_err(|fault| Problem::Refused(format!("the program itself is wrong: {fault:?}")))?;
         let (mut memory, out, buffers, dispatch) = self.launch();
@@ -72,16 +77,6 @@ impl Loops {
             }
         }
         Ok(())
-    }
-}
-
-impl Judged for Loops {
-    fn text(&self) -> String {
-        self.text()
-    }
-
-    fn judge(&self, object: &CodeObject, checks: Checks) -> Result<(), Problem> {
-        self.judge(object, checks)
     }
 
     fn reduce(&self, fails: &dyn Fn(&Self) -> bool) -> Self {

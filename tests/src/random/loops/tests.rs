@@ -3,7 +3,7 @@
 use super::evaluate::evaluate;
 use super::*;
 use crate::measure::Compiler;
-use crate::random::judged::{Problem, build};
+use crate::random::judged::{Judged, Problem, build};
 use crate::toolchain::Machine;
 use sim::Checks;
 
