@@ -51,6 +51,7 @@ pub mod shared_addresses;
 pub mod sink;
 pub mod strength;
 pub mod unfold_selects;
+pub mod uniform_bases;
 pub mod unroll;
 pub mod unused_elements;
 pub mod variadic;

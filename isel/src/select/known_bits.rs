@@ -2,7 +2,7 @@
 
 use super::Selector;
 use super::int::Signed;
-use mir::ir::{BinaryOp, CastOp, InstKind, Intrinsic, Type, Value};
+use mir::ir::{BinaryOp, CastOp, InstKind, Value};
 
 impl Selector<'_> {
     /// Whether `value` of 32 bits is known to be below `2^bits`.
@@ -74,75 +74,6 @@ impl Selector<'_> {
 
     /// A lower bound of the leading zeros of a 32-bit value, looking `depth` producers back.
     fn leading_zeros(&self, value: Value, depth: u32) -> u32 {
-        if let Some(constant) = self.const_int(value) {
-            return (constant as u32).leading_zeros();
-        }
-        let Some(inst) = self.f.def_inst(value).filter(|_| depth > 0) else { return 0 };
-        let data = &self.f.insts[inst];
-        let of = |v| self.leading_zeros(v, depth - 1);
-        match &data.kind {
-            InstKind::Binary { op: BinaryOp::And, args } => of(args[0]).max(of(args[1])),
-            InstKind::Binary { op: BinaryOp::Or | BinaryOp::Xor, args } => of(args[0]).min(of(args[1])),
-            InstKind::Binary { op: BinaryOp::LShr, args } => {
-                (of(args[0]) + self.shift_amount(args[1], 32).unwrap_or(0) as u32).min(32)
-            }
-            InstKind::Binary { op: BinaryOp::Add, args } => of(args[0]).min(of(args[1])).saturating_sub(1),
-            InstKind::Binary { op: BinaryOp::Mul, args } => (of(args[0]) + of(args[1])).saturating_sub(32),
-            InstKind::Binary { op: BinaryOp::Shl, args } => match self.shift_amount(args[1], 32) {
-                Some(amount) => of(args[0]).saturating_sub(amount as u32),
-                None => 0,
-            },
-            InstKind::Cast { op: CastOp::ZExt, arg } => {
-                let bits = self.f.ty(*arg).bits().unwrap_or(32) as u32;
-                32u32.saturating_sub(bits)
-            }
-            InstKind::Select { if_true, if_false, .. } => of(*if_true).min(of(*if_false)),
-            InstKind::Cast { op: CastOp::FpToUi, arg } => self.dividend(*arg).map_or(0, of),
-            InstKind::PtrAdd { base, index, scale, offset }
-                if data.ty.bits() == Some(32) && index.is_none_or(|i| self.f.ty(i) == Type::I32) =>
-            {
-                let (Ok(offset), Ok(scale)) = (u32::try_from(*offset), u32::try_from(*scale)) else {
-                    return 0;
-                };
-                let scaled = |i| of(i).saturating_sub(32 - scale.saturating_sub(1).leading_zeros());
-                let terms = [of(*base), index.map_or(32, scaled), offset.leading_zeros()];
-                let carries = terms.iter().filter(|&&zeros| zeros < 32).count().saturating_sub(1);
-                terms.into_iter().min().unwrap_or(0).saturating_sub(carries as u32)
-            }
-            InstKind::Intrinsic {
-                intrinsic: id @ (Intrinsic::WorkitemIdX | Intrinsic::WorkitemIdY | Intrinsic::WorkitemIdZ),
-                ..
-            } => id.work_item_dimension().map_or(0, |d| (self.f.work_item_id_limit(d) - 1).leading_zeros()),
-            InstKind::Intrinsic { intrinsic: Intrinsic::Umin, args } => of(args[0]).max(of(args[1])),
-            InstKind::Intrinsic {
-                intrinsic: Intrinsic::MbcntLo | Intrinsic::MbcntHi | Intrinsic::Ctpop,
-                ..
-            } => 25,
-            InstKind::Intrinsic { intrinsic: Intrinsic::Ubfe, args } => match self.const_int(args[2]) {
-                Some(width @ 1..=31) => 32 - width as u32,
-                _ => 0,
-            },
-            _ => 0,
-        }
-    }
-
-    /// The dividend of an estimate of the quotient of two integers: their quotient is not larger, and by zero nothing is divided.
-    fn dividend(&self, estimate: Value) -> Option<Value> {
-        let integer = |value| match self.f.insts[self.f.def_inst(value)?].kind {
-            InstKind::Cast { op: CastOp::UiToFp, arg } if self.f.ty(arg) == Type::I32 => Some(arg),
-            _ => None,
-        };
-        let InstKind::Binary { op: BinaryOp::FMul, args } = self.f.insts[self.f.def_inst(estimate)?].kind
-        else {
-            return None;
-        };
-        [args, [args[1], args[0]]].into_iter().find_map(|[dividend, reciprocal]| {
-            match &self.f.insts[self.f.def_inst(reciprocal)?].kind {
-                InstKind::Intrinsic { intrinsic: Intrinsic::Rcp, args } => {
-                    integer(args[0]).and(integer(dividend))
-                }
-                _ => None,
-            }
-        })
+        mir::analysis::leading_zeros(self.f, value, depth, &|value| self.const_int(value))
     }
 }

@@ -13,12 +13,14 @@
 //! | [`Reaching`] | SSA form of a variable with several definitions | near linear in definitions, meeting points and uses |
 //! | [`Classes`] | which numbers have been joined | a logarithm for each question |
 //! | [`Uniformity`] | which values and branches of IR differ between lanes | linear |
+//! | [`leading_zeros`] | how many high bits of a number are zeros | a few producers |
 //!
 //! Nothing here recurses: kernels with tens of thousands of nested blocks exist.
 
 mod classes;
 mod dominators;
 mod graph;
+mod leading_zeros;
 mod loops;
 mod order;
 mod reaching;
@@ -27,6 +29,7 @@ mod uniformity;
 pub use classes::Classes;
 pub use dominators::Dominators;
 pub use graph::{Csr, Graph};
+pub use leading_zeros::leading_zeros;
 pub use loops::{Loop, LoopData, Loops};
 pub use order::Order;
 pub use reaching::{Reaching, ReachingSolver, Solution};
