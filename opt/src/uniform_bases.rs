@@ -31,6 +31,9 @@ const MAX_TERMS: usize = 8;
 /// Operations that are looked through for one address.
 const MAX_STEPS: usize = 24;
 
+/// Terms of narrower sums that are extended for one address.
+const MAX_EXTENSIONS: usize = 1;
+
 /// Producers that are asked for how large a number may be.
 const MAX_PRODUCERS: u32 = 4;
 
@@ -204,7 +207,10 @@ impl Separation<'_> {
         let (own, mut common): (Terms, Terms) =
             address.terms.into_iter().partition(|term| self.is_divergent(term.value));
         let scales = |term: &Term| self.multiplies || term.factor.unsigned_abs().is_power_of_two();
-        if common.is_empty() || !common.iter().all(scales) {
+        // Each takes the scalar unit as long as the vector unit takes for their sum.
+        let extensions =
+            common.iter().filter(|term| term.extended != Extended::Wide && term.wide.is_none()).count();
+        if common.is_empty() || extensions > MAX_EXTENSIONS || !common.iter().all(scales) {
             return None;
         }
         let (index, scale) = self.narrow_offset(inst, &own)?;

@@ -147,15 +147,17 @@ pub(crate) fn better(f: &Function, target: &Target, options: &Options, most: Dwo
         return Some(Dwords { sgprs, vgprs: most.vgprs.min(without_holes(occupancy.hard.vgprs)) });
     }
     let goal = if most.vgprs > without_holes(occupancy.hard.vgprs) {
-        without_holes(occupancy.hard.vgprs)
+        Dwords { vgprs: without_holes(occupancy.hard.vgprs), ..most }
     } else {
         let waves = occupancy.waves(most) + 1;
-        let goal = without_holes(occupancy.vgprs(waves));
-        let fit = occupancy.waves(Dwords { vgprs: goal, ..most });
-        if fit < waves {
+        let goal = Dwords {
+            sgprs: most.sgprs.min(occupancy.sgprs(waves).saturating_sub(SGPR_HOLES)),
+            vgprs: most.vgprs.min(without_holes(occupancy.vgprs(waves))),
+        };
+        if occupancy.waves(goal) < waves {
             return None;
         }
         goal
     };
-    (goal < most.vgprs).then_some(Dwords { vgprs: goal, ..most })
+    (goal.vgprs < most.vgprs || goal.sgprs < most.sgprs).then_some(goal)
 }

@@ -58,7 +58,7 @@ pub(crate) fn find(
         let next = budget::better(f, target, options, less);
         found = Some((orders, less));
         match next {
-            Some(next) if next.vgprs < goal.vgprs => goal = next,
+            Some(next) if next.vgprs < goal.vgprs || next.sgprs < goal.sgprs => goal = next,
             _ => break,
         }
     }
