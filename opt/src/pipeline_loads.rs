@@ -309,8 +309,13 @@ impl Seen<'_> {
                 *left = left.saturating_sub(1);
             }
         }
-        let results = addresses.iter().filter_map(|&inst| self.func.insts[inst].result);
+        // Products of 64 bits see which factors are extended; that takes an instruction at most.
+        let is_extension = |inst: &&Inst| {
+            matches!(self.func.insts[**inst].kind, InstKind::Cast { op: CastOp::SExt | CastOp::ZExt, .. })
+        };
+        let results = addresses.iter().filter(|inst| !is_extension(inst));
         results
+            .filter_map(|&inst| self.func.insts[inst].result)
             .filter(|value| {
                 let ty = self.func.ty(*value);
                 left.get(value).is_some_and(|&left| left > 0)

@@ -37,6 +37,9 @@ const MAX_EXTENSIONS: usize = 1;
 /// Producers that are asked for how large a number may be.
 const MAX_PRODUCERS: u32 = 4;
 
+/// Producers of a term that are asked for something to take out of it.
+const MAX_DEPTH: u32 = 5;
+
 /// How a term becomes as wide as the pointer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Extended {
@@ -190,7 +193,8 @@ impl Separation<'_> {
                 address.offset = address.offset.wrapping_add(constant.wrapping_mul(term.factor));
                 continue;
             }
-            let divisible = steps < MAX_STEPS && self.is_divergent(term.value);
+            let is_worth_it = || self.is_extension(term.value) || self.has_common(term.value, MAX_DEPTH);
+            let divisible = steps < MAX_STEPS && is_worth_it();
             match divisible.then(|| term.parts(self.func)).flatten() {
                 Some(parts) => open.extend(parts),
                 None => address.terms.push(term),
@@ -200,6 +204,26 @@ impl Separation<'_> {
             }
         }
         Some(address)
+    }
+
+    /// Whether `value`, which differs between lanes, is a narrower number.
+    fn is_extension(&self, value: Value) -> bool {
+        let kind = self.func.def_inst(value).map(|inst| &self.func.insts[inst].kind);
+        matches!(kind, Some(InstKind::Cast { .. })) && self.is_divergent(value)
+    }
+
+    /// Whether `value`, which differs between lanes, is a sum of something that does not, looking `depth` producers back.
+    fn has_common(&self, value: Value, depth: u32) -> bool {
+        let Some(inst) = self.func.def_inst(value).filter(|_| depth > 0 && self.is_divergent(value)) else {
+            return false;
+        };
+        let of = |value| !self.is_divergent(value) || self.has_common(value, depth - 1);
+        match self.func.insts[inst].kind {
+            InstKind::Binary { op: BinaryOp::Add | BinaryOp::Or, args: [a, b] } => of(a) || of(b),
+            InstKind::Binary { op: BinaryOp::Shl | BinaryOp::Mul, args: [arg, _] }
+            | InstKind::Cast { arg, .. } => of(arg),
+            _ => false,
+        }
     }
 
     /// What `inst`, which is `address`, becomes: an offset behind a base that is the same in all lanes. Nothing where that is not worth it.
@@ -248,6 +272,10 @@ impl Separation<'_> {
         for &Term { value, factor, .. } in terms {
             let scaled = match factor {
                 1 => value,
+                _ if (factor as u64).is_power_of_two() => {
+                    let by = self.func.int(Type::I32, u64::from(factor.trailing_zeros()));
+                    self.make(like, BinaryOp::Shl, [value, by], Type::I32, InstFlags::NUW)
+                }
                 _ => {
                     let factor = self.func.int(Type::I32, factor as u64);
                     self.make(like, BinaryOp::Mul, [value, factor], Type::I32, InstFlags::NUW)

@@ -292,28 +292,36 @@ fn relieved_orders_are_the_same_programs() {
     assert!(relieved > 50, "{relieved} of 300 functions take fewer registers than they did");
 }
 
-/// Masks that are made long before they are read, more than there are SGPRs, are made where there is room for them.
-#[test]
-fn masks_wait_for_room() {
-    const MASKS: usize = 70;
+/// So many masks that are made one behind the other, and then read.
+fn masks(count: usize) -> String {
     let mut text = String::from("function f, modelled\n  entry %0:v1 = workitem_id_x in v0\nmbb0:\n");
-    for k in 0..MASKS {
+    for k in 0..count {
         let _ = writeln!(text, "  %{}:s2 = v_cmp_lt_u32 {}, %0:v1", 1 + k, 7 * k);
     }
     let mut sum = 0;
-    for k in 0..MASKS {
-        let next = 1 + MASKS + k;
+    for k in 0..count {
+        let next = 1 + count + k;
         let _ = writeln!(text, "  %{next}:v1 = v_cndmask_b32 %{sum}:v1, {k}, %{}:s2", 1 + k);
         sum = next;
     }
     let _ = writeln!(text, "  ds_write_b32 %0:v1, %{sum}:v1 [4 bytes, space 3, align 4]\n  wave end");
+    text
+}
+
+/// Masks that are made long before they are read are made where there is room for them: more than there are SGPRs, and as many as would cost a wave.
+#[test]
+fn masks_wait_for_room() {
     let target = target("gfx900");
-    let mut f = parse(&text);
-    assert!(alive(&f).sgprs > 2 * MASKS as u32 - 2);
-    schedule(&mut f, &target, &CHECKED).unwrap_or_else(|error| panic!("{error}"));
-    mir::machine::verify(&f).unwrap_or_else(|error| panic!("{error}"));
-    let after = alive(&f);
-    assert!(after.sgprs <= target.limits().addressable_sgprs - 8, "{after:?}");
+    let limits = target.limits();
+    for (count, waves) in [(70, 1), (44, limits.max_waves_per_simd)] {
+        let mut f = parse(&masks(count));
+        assert!(alive(&f).sgprs > 2 * count as u32 - 2);
+        schedule(&mut f, &target, &CHECKED).unwrap_or_else(|error| panic!("{error}"));
+        mir::machine::verify(&f).unwrap_or_else(|error| panic!("{error}"));
+        let after = alive(&f);
+        assert!(after.sgprs <= limits.addressable_sgprs - 8, "{after:?}");
+        assert!(limits.waves_that_fit(after.sgprs + 8, after.vgprs) >= waves, "{after:?}");
+    }
 }
 
 /// Whether the neighbours `k` and `k + 1` of `text`'s lines may change places, by what their text says.

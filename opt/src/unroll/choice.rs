@@ -1,7 +1,9 @@
 //! Which loops are worth their copies.
 
 use super::{Candidate, LOADED, SIZE, WHOLE_SIZE, loaded, plus_constant, signed_constant};
+use mir::analysis::Uniformity;
 use mir::ir::*;
+use mir::target::Target;
 use smallvec::SmallVec;
 
 /// Limits of a counter that are looked at.
@@ -13,6 +15,16 @@ const MAX_WAY: u32 = 16;
 pub(super) fn is_worth_it(func: &Function, candidate: &Candidate) -> bool {
     let Some((_, body)) = func.blocks[candidate.block].insts.split_last() else { return false };
     body.len() < WHOLE_SIZE && is_body_worth_it(func, body) && !is_short(func, candidate)
+}
+
+/// Takes loops out of `chosen` that lanes share: each starts from its own number and steps over the others'. So each has few iterations, of many in all, and
+/// other waves hide latencies by what they share.
+pub(super) fn leave_shared(func: &Function, target: &Target, chosen: &mut Vec<Candidate>) {
+    let steps_over = |candidate: &Candidate| candidate.step.unsigned_abs() > 1;
+    if chosen.iter().any(steps_over) {
+        let uniformity = Uniformity::compute(func, target);
+        chosen.retain(|candidate| !steps_over(candidate) || !candidate.is_divergent(func, &uniformity));
+    }
 }
 
 /// Whether the loop is known to be short.

@@ -26,7 +26,7 @@
 //! does what it chose: copies are at constants from the first one's, and the loop goes on with the pointers where the wide one stops.
 //!
 //! Left alone: loops with barriers, fences, atomics, calls or operations across lanes; with stores, which keep loads apart unless one
-//! of both is in LDS and the other is not; where few iterations are known to be left ([`choice`]); functions with very many such loops ([`GROWTH`]) or for size, and loops that ask for it (`no_unroll`).
+//! of both is in LDS and the other is not; where few iterations are known or likely to be left ([`choice`]); functions with very many such loops ([`GROWTH`]) or for size, and loops that ask for it (`no_unroll`).
 //!
 //! Source of the idea: unrolling with a remainder, S. Muchnick, "Advanced Compiler Design and Implementation", section 17.4.3. Cost:
 //! linear.
@@ -80,6 +80,16 @@ struct Candidate {
     times: u32,
 }
 
+impl Candidate {
+    /// Whether lanes may leave the loop in different iterations.
+    fn is_divergent(&self, func: &Function, uniformity: &Uniformity) -> bool {
+        match func.terminator(self.block).map(|last| &func.insts[last].kind) {
+            Some(&InstKind::Branch { cond, .. }) => uniformity.is_divergent_where_defined(cond),
+            _ => false,
+        }
+    }
+}
+
 /// Edges into a block.
 #[derive(Clone, Copy, Default)]
 struct Entries {
@@ -105,6 +115,7 @@ pub fn choose(func: &mut Function, target: &Target) {
     let Candidates { list: mut chosen, .. } =
         candidates(func, target, |data| data.unrolling == Unrolling::Open);
     chosen.retain(|candidate| choice::is_worth_it(func, candidate));
+    choice::leave_shared(func, target, &mut chosen);
     let growth: usize = chosen.iter().map(|it| func.blocks[it.block].insts.len() * it.times as usize).sum();
     if growth <= GROWTH {
         for Candidate { block, .. } in chosen {
@@ -121,16 +132,10 @@ pub fn unroll(func: &mut Function, target: &Target) {
         return;
     }
     // Where lanes part at the guard they are better together behind the wide loop.
-    let parts: Vec<bool> = {
-        let uniformity = candidates.iter().any(|it| it.is_guarded).then(|| Uniformity::compute(func, target));
-        let parts = |it: &Candidate| {
-            let cond = func.terminator(it.block).map(|last| &func.insts[last].kind);
-            let Some(InstKind::Branch { cond, .. }) = cond else { return false };
-            let differs = |it: &Uniformity| it.is_divergent_where_defined(*cond);
-            it.is_guarded && uniformity.as_ref().is_some_and(differs)
-        };
-        candidates.iter().map(parts).collect()
-    };
+    let uniformity = candidates.iter().any(|it| it.is_guarded).then(|| Uniformity::compute(func, target));
+    let parts: Vec<bool> = (candidates.iter())
+        .map(|it| it.is_guarded && uniformity.as_ref().is_some_and(|all| it.is_divergent(func, all)))
+        .collect();
     let mut escaping = escaping(func, &homes, &candidates);
     // What is used behind a loop comes from either of the two.
     let mut replaced: SecondaryMap<Value, Option<Value>> = SecondaryMap::new();
