@@ -19,7 +19,9 @@ pub struct Options {
 }
 
 /// One in so many VGPRs is left to packing: it may need more than the dwords that are alive at a time, as tuples leave holes.
-const VGPR_HOLES: u32 = 16;
+pub(crate) const VGPR_HOLES: u32 = 16;
+/// The same where that would cost a wave: packing may do with fewer.
+pub(crate) const FEW_HOLES: u32 = 60;
 /// The same where registers are taken to hide latencies, which may cost a wave that nothing else would.
 const TAKEN_HOLES: u32 = 10;
 /// SGPRs: their tuples are aligned.
@@ -139,8 +141,15 @@ pub(crate) fn waves(f: &Function, target: &Target, options: &Options, most: Dwor
     Occupancy::of(f, target, options).waves(most)
 }
 
-/// Fewer registers, with which one more wave of `f` would fit than with `most`, or with which it would not spill. `None` where no fewer would help.
-pub(crate) fn better(f: &Function, target: &Target, options: &Options, most: Dwords) -> Option<Dwords> {
+/// Fewer registers, with which one more wave of `f` would fit than with `most`, if packing leaves one in `holes` VGPRs, or with which it would not spill. `None`
+/// where no fewer would help.
+pub(crate) fn better(
+    f: &Function,
+    target: &Target,
+    options: &Options,
+    most: Dwords,
+    holes: u32,
+) -> Option<Dwords> {
     let occupancy = Occupancy::of(f, target, options);
     let sgprs = occupancy.hard.sgprs.saturating_sub(SGPR_HOLES);
     if most.sgprs > sgprs {
@@ -152,7 +161,7 @@ pub(crate) fn better(f: &Function, target: &Target, options: &Options, most: Dwo
         let waves = occupancy.waves(most) + 1;
         let goal = Dwords {
             sgprs: most.sgprs.min(occupancy.sgprs(waves).saturating_sub(SGPR_HOLES)),
-            vgprs: most.vgprs.min(without_holes(occupancy.vgprs(waves))),
+            vgprs: most.vgprs.min(without(occupancy.vgprs(waves), holes)),
         };
         if occupancy.waves(goal) < waves {
             return None;

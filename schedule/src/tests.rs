@@ -277,7 +277,7 @@ fn relieved_orders_are_the_same_programs() {
         let mut f = parse(&random_virtual(&mut random, 20 + seed as usize));
         let before = alive(&f);
         let options = Options { max_vgprs: Some(before.vgprs - 1), ..CHECKED };
-        let goal = budget::better(&f, &target, &options, before);
+        let goal = budget::better(&f, &target, &options, before, budget::VGPR_HOLES);
         assert!(goal.is_some(), "{seed}: {before:?}");
         schedule(&mut f, &target, &options).unwrap_or_else(|error| panic!("{seed}: {error}"));
         mir::machine::verify(&f).unwrap_or_else(|error| panic!("{seed}: {error}"));

@@ -12,7 +12,7 @@ mod forward;
 mod ready;
 
 use crate::before::split;
-use crate::budget::{self, Options};
+use crate::budget::{self, FEW_HOLES, Options, VGPR_HOLES};
 use crate::code::Code;
 use crate::live::{Dwords, LiveOut};
 use crate::regions::Regions;
@@ -48,16 +48,17 @@ pub(crate) fn find(
     most: Dwords,
     by_place: Vec<Dwords>,
 ) -> Option<Found> {
-    let mut goal = budget::better(f, target, options, most)?;
+    let mut goal = budget::better(f, target, options, most, VGPR_HOLES)?;
     let mut search = Search::new(f, target, code, live, by_place);
-    let mut found = None;
+    let (mut found, mut now) = (None, most);
     for _ in 0..STEPS {
         let spills =
             found.is_none() && most.vgprs > goal.vgprs && budget::of(f, target, options, most).is_none();
-        let Some((orders, less)) = search.all(goal, spills) else { break };
-        let next = budget::better(f, target, options, less);
-        found = Some((orders, less));
-        match next {
+        let near = || budget::better(f, target, options, now, FEW_HOLES);
+        let orders = search.all(goal, spills).or_else(|| near().and_then(|near| search.all(near, spills)));
+        let Some((orders, less)) = orders else { break };
+        (found, now) = (Some((orders, less)), less);
+        match budget::better(f, target, options, now, VGPR_HOLES) {
             Some(next) if next.vgprs < goal.vgprs || next.sgprs < goal.sgprs => goal = next,
             _ => break,
         }
