@@ -45,7 +45,9 @@ const MAX_DEPTH: u32 = 5;
 enum Extended {
     /// It is.
     Wide,
+    /// With zeros.
     Zero,
+    /// With its sign.
     Sign,
 }
 
@@ -73,6 +75,7 @@ struct Address {
 struct Separation<'a> {
     func: &'a mut Function,
     uniformity: Uniformity,
+    /// Users of each value.
     uses: SecondaryMap<Value, u32>,
     /// What has been made here and differs between lanes.
     divergent: FxHashSet<Value>,
@@ -91,7 +94,8 @@ pub fn separate(func: &mut Function, target: &Target) {
     let uniformity = Uniformity::compute(func, target);
     let uses = uses(func);
     let multiplies = Opcode::S_MUL_HI_U32.info().exists_on(target);
-    let (divergent, block, out) = (FxHashSet::default(), func.layout[0], Vec::new());
+    let Some(&block) = func.layout.first() else { return };
+    let (divergent, out) = (FxHashSet::default(), Vec::new());
     let mut separation = Separation { func, uniformity, uses, divergent, multiplies, block, out };
     for at in 0..separation.func.layout.len() {
         mir::interrupt::checkpoint();

@@ -79,3 +79,32 @@ fn dividend(f: &Function, estimate: Value) -> Option<Value> {
         }
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir::CallConv;
+
+    #[test]
+    fn zeros_follow_from_producers() {
+        let mut f = Function::new("f", CallConv::Kernel, Type::Void);
+        let (x, half) = (f.add_param(Type::I32, "x"), f.add_param(Type::int(16), "half"));
+        let block = f.add_block();
+        let [three, eight, mask] = [3, 8, 0xfff].map(|n| f.int(Type::I32, n));
+        let mut make = |kind| f.append(block, kind, Type::I32).expect("it has a result");
+        let mut binary = |op, args| make(InstKind::Binary { op, args });
+        let masked = binary(BinaryOp::And, [x, mask]);
+        let shifted = binary(BinaryOp::Shl, [masked, three]);
+        let down = binary(BinaryOp::LShr, [x, eight]);
+        let sum = binary(BinaryOp::Add, [masked, shifted]);
+        let product = binary(BinaryOp::Mul, [masked, eight]);
+        let wide = make(InstKind::Cast { op: CastOp::ZExt, arg: half });
+        let id = make(InstKind::Intrinsic { intrinsic: Intrinsic::WorkitemIdX, args: Default::default() });
+        let constant = |value| f.as_int(value).map(|bits| bits as i64);
+        let zeros = |value, depth| leading_zeros(&f, value, depth, &constant);
+        let values = [x, masked, shifted, down, sum, product, wide, id, three];
+        assert_eq!(values.map(|value| zeros(value, 3)), [0, 20, 17, 8, 16, 16, 16, 22, 30]);
+        // Nobody is asked.
+        assert_eq!(zeros(masked, 0), 0);
+    }
+}

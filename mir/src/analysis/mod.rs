@@ -15,7 +15,7 @@
 //! | [`Uniformity`] | which values and branches of IR differ between lanes | linear |
 //! | [`leading_zeros`] | how many high bits of a number are zeros | a few producers |
 //!
-//! Nothing here recurses: kernels with tens of thousands of nested blocks exist.
+//! Nothing here recurses as deep as its input: kernels with tens of thousands of nested blocks exist.
 
 mod classes;
 mod dominators;
