@@ -19,15 +19,8 @@ pub fn remove_repeated(f: &mut Function) {
             continue;
         }
         let keep = kept(f, block, &mut live);
-        let data = &mut f.blocks[block];
-        let removed = |range: std::ops::Range<u32>, keep: &[bool]| {
-            keep[range.start as usize..range.end as usize].iter().filter(|&&keep| !keep).count() as u32
-        };
-        let (head, tail) = (data.head_len, data.tail_start);
-        data.head_len -= removed(0..head, &keep);
-        data.tail_start -= removed(0..tail, &keep);
         let mut keep = keep.into_iter();
-        data.insts.retain(|_| keep.next().unwrap_or(true));
+        f.blocks[block].retain_insts(|_| keep.next().unwrap_or(true));
     }
 }
 

@@ -13,15 +13,6 @@ pub fn remove(f: &mut Function) {
             && matches!(inst.operands[..], [Operand::Reg(dst), Operand::Reg(src)] if dst == src)
     };
     for &block in &f.layout {
-        let data = &mut f.blocks[block];
-        let (mut place, mut head, mut tail) = (0, data.head_len, data.tail_start);
-        data.insts.retain(|inst| {
-            let goes = is_no_op(inst);
-            head -= u32::from(goes && place < data.head_len);
-            tail -= u32::from(goes && place < data.tail_start);
-            place += 1;
-            !goes
-        });
-        (data.head_len, data.tail_start) = (head, tail);
+        f.blocks[block].retain_insts(|inst| !is_no_op(inst));
     }
 }

@@ -9,6 +9,7 @@
 //! | [`exec_regions`] | regions of other lanes become writes of EXEC |
 //! | [`frame`] | prolog and epilog: frame, saved registers, M0, FLAT_SCRATCH |
 //! | [`scratch`] | builds the scratch resource where no system passes it |
+//! | [`repeated_moves`] | removes moves of what a register holds already |
 //! | [`compares`] | removes comparisons whose answer SCC still holds |
 //! | [`vcc_branches`] | lets branches ask VCC for what a comparison of lanes left there |
 //! | [`inline_asm`] | assembles inline assembly |
@@ -53,6 +54,7 @@ mod m0;
 mod narrowing;
 pub mod pseudos;
 pub mod registers;
+pub mod repeated_moves;
 pub mod scratch;
 pub mod shrink;
 mod skips;

@@ -164,6 +164,19 @@ impl BlockData {
         self.insts.push(inst);
         self.tail_start = self.insts.len() as u32;
     }
+
+    /// Keeps the instructions for which `keep` says so, in order; head and tail stay what they are.
+    pub fn retain_insts(&mut self, mut keep: impl FnMut(&Inst) -> bool) {
+        let (mut at, mut head, mut tail) = (0, self.head_len, self.tail_start);
+        self.insts.retain(|inst| {
+            let goes = !keep(inst);
+            head -= u32::from(goes && at < self.head_len);
+            tail -= u32::from(goes && at < self.tail_start);
+            at += 1;
+            !goes
+        });
+        (self.head_len, self.tail_start) = (head, tail);
+    }
 }
 
 /// An object of the frame.
