@@ -269,7 +269,13 @@ impl<'a> Selector<'a> {
         let uniform = self.const_int(index.value).is_none()
             && self.values[root].rep == Rep::Sgpr
             && !self.is_temporal(root);
-        if uniform && (index.scale.unsigned_abs().is_power_of_two() || self.exists(S_MUL_HI_U32)) {
+        // Where a sum with carry takes a long encoding, one product is shorter than extension, shift and sum.
+        let product = self.target.limits().constant_bus > 1
+            && index.scale > 1
+            && self.values[index.value].uses == 1
+            && self.narrow_index(index.value).is_some();
+        let scales = index.scale.unsigned_abs().is_power_of_two() || self.exists(S_MUL_HI_U32);
+        if uniform && scales && !product {
             let scaled = if index.scale == 1 && self.f.ty(index.value) != Type::I32 {
                 // As it is: whoever adds it again finds what its halves were moved to.
                 let whole = self.scalar_src(index.value);
@@ -333,6 +339,9 @@ impl<'a> Selector<'a> {
             let sum = self.halves(&sum);
             self.vector_add(out, sum[1], cross);
             self.sequence(dst, &[sum[0], out]);
+            return;
+        }
+        if index.scale == 1 && self.add_split_product(dst, base, index.value) {
             return;
         }
         let scaled = if (1..1 << 31).contains(&index.scale) && (index.scale as u64).is_power_of_two() {

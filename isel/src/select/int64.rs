@@ -382,7 +382,7 @@ impl<'a> Selector<'a> {
     }
 
     /// The 32-bit factors of a wide product, and whether they are signed. A constant stands for its low half.
-    fn wide_factors(&self, args: [Value; 2]) -> Option<([Value; 2], bool)> {
+    pub(super) fn wide_factors(&self, args: [Value; 2]) -> Option<([Value; 2], bool)> {
         let factor = |value: Value, want: CastOp| -> Option<Value> {
             if let Some(constant) = self.const_int(value) {
                 let fits = match want {
@@ -405,7 +405,6 @@ impl<'a> Selector<'a> {
         None
     }
 
-    /// The 32-bit low part of a 64-bit factor and whether its upper part is only an extension.
     fn multiply_wide(&mut self, value: Value, dst: Operand, args: [Value; 2], scalar: bool) -> Result<()> {
         let _ = value;
         if let Some(([a, b], signed)) = self.wide_factors(args) {

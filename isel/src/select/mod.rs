@@ -75,6 +75,7 @@ mod uniform_sums;
 mod value;
 mod vector;
 mod vector_params;
+mod wide_products;
 
 use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{EntityRef, SecondaryMap};

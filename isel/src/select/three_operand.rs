@@ -97,45 +97,65 @@ impl Selector<'_> {
         false
     }
 
-    /// `dst = a * b + c` of 32 bits by the multiplication of 64, which takes as long as the product alone. The addend's upper half is
-    /// anything, and nobody reads the result's.
+    /// `dst = a * b + c` of 32 bits by the multiplication of 64, which takes as long as the product alone.
     fn multiply_add_wide(&mut self, dst: Operand, args: [Value; 2]) -> bool {
-        if !self.exists(V_MAD_U64_U32) {
-            return false;
-        }
         for [product, addend] in [args, [args[1], args[0]]] {
-            let Some(factors) = self.fold_binary(product, BinaryOp::Mul) else { continue };
-            if factors.iter().any(|&factor| self.const_int(factor).is_some())
-                || self.are_24_bits(factors).is_some()
-            {
-                // Products with constants may have cheaper forms, and the constant would take the bus; those of 24 bits are four times as fast.
-                continue;
-            }
-            let [a, b] = factors.map(|factor| self.src(factor));
+            let Some(factors) = self.wide_product_of_32(product) else { continue };
             let c = match self.const_int(addend) {
-                Some(c @ 0..=64) => Operand::Imm(c),
+                Some(c @ 0..=64) => return self.mad_low(dst, factors, |_, _, _| Operand::Imm(c)),
                 Some(_) => continue,
-                None => {
-                    let mut low = self.src(addend);
-                    let scalars = [a, b, low].iter().filter(|operand| self.is_sgpr(operand)).count();
-                    // What comes from outside of a loop has its pair of VGPRs made there.
-                    if self.is_from_outside(addend) || scalars > self.target.limits().constant_bus {
-                        low = self.in_vgpr(low, 1);
-                    }
-                    let new = if self.is_sgpr(&low) { Self::new_sgpr } else { Self::new_vgpr };
-                    let (high, pair) = (new(self, 1), new(self, 2));
-                    self.emit(IMPLICIT_DEF, [high]);
-                    self.sequence(pair, &[low, high]);
-                    pair
-                }
+                None => addend,
             };
-            let out = self.new_vgpr(2);
-            self.mad_wide(out, a, b, c, false);
-            let low = self.sub(&out, 0, 1);
-            self.emit(COPY, [dst, low]);
-            return true;
+            return self.mad_low(dst, factors, |this, a, b| {
+                let mut low = this.src(c);
+                let scalars = [a, b, low].iter().filter(|operand| this.is_sgpr(operand)).count();
+                // What comes from outside of a loop has its pair of VGPRs made there.
+                if this.is_from_outside(c) || scalars > this.target.limits().constant_bus {
+                    low = this.in_vgpr(low, 1);
+                }
+                this.low_of_pair(low)
+            });
         }
         false
+    }
+
+    /// `dst = product + addend` in the same way, if `product` is one of this block that nothing else uses.
+    pub(super) fn multiply_add_to(&mut self, dst: Operand, product: Value, addend: Operand) -> bool {
+        let Some(factors) = self.wide_product_of_32(product) else { return false };
+        self.mad_low(dst, factors, |this, _, _| this.low_of_pair(addend))
+    }
+
+    /// The factors of a product of 32 bits that nothing else uses, if that of 64 takes no longer. Products with constants may have cheaper forms, and the constant
+    /// would take the bus; those of 24 bits are four times as fast.
+    fn wide_product_of_32(&self, product: Value) -> Option<[Value; 2]> {
+        let factors = self.fold_binary(product, BinaryOp::Mul)?;
+        let constant = factors.iter().any(|&factor| self.const_int(factor).is_some());
+        (self.exists(V_MAD_U64_U32) && !constant && self.are_24_bits(factors).is_none()).then_some(factors)
+    }
+
+    /// `dst` = the lower half of a product of two numbers of 32 bits and what `addend` makes beside their operands.
+    fn mad_low(
+        &mut self,
+        dst: Operand,
+        factors: [Value; 2],
+        addend: impl FnOnce(&mut Self, Operand, Operand) -> Operand,
+    ) -> bool {
+        let [a, b] = factors.map(|factor| self.src(factor));
+        let c = addend(self, a, b);
+        let out = self.new_vgpr(2);
+        self.mad_wide(out, a, b, c, false);
+        let low = self.sub(&out, 0, 1);
+        self.emit(COPY, [dst, low]);
+        true
+    }
+
+    /// A pair whose lower half is `low`, and whose upper half is anything.
+    fn low_of_pair(&mut self, low: Operand) -> Operand {
+        let new = if self.is_sgpr(&low) { Self::new_sgpr } else { Self::new_vgpr };
+        let (high, pair) = (new(self, 1), new(self, 2));
+        self.emit(IMPLICIT_DEF, [high]);
+        self.sequence(pair, &[low, high]);
+        pair
     }
 
     /// `(x, n, other)` if `op` adds `other` to `x << n`, a scalar of this block that has no other user: the vector unit shifts it on its way.

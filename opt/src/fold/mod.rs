@@ -251,8 +251,10 @@ fn fold_binary(
             }
             // The half of a 64-bit value that is masked out entirely.
             if bits == 64 && c <= u64::from(u32::MAX) {
-                let low = b.cast(CastOp::Trunc, x, Type::I32);
-                let low = b.and_imm(low, c);
+                let mut low = b.cast(CastOp::Trunc, x, Type::I32);
+                if !c & possible & u64::from(u32::MAX) != 0 {
+                    low = b.and_imm(low, c);
+                }
                 return Some(b.cast(CastOp::ZExt, low, ty));
             }
         }
