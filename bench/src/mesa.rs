@@ -19,12 +19,16 @@ pub struct DriverShader {
     pub error: Option<String>,
 }
 
-/// The LLVM IR of a shader.
+/// The LLVM IR of a shader, as LLVM 22 says what it means.
+///
+/// The driver was built with LLVM 15, which made one instruction of `llvm.sqrt.f32`, as ACO does of its square root. From LLVM 18 on that is a root rounded
+/// correctly, ten instructions more; the instruction has an intrinsic of its own.
 ///
 /// # Errors
 /// The driver did not use LLVM.
 pub fn ir(shader: &DriverShader) -> Result<String, String> {
-    shader.representations.get("LLVM IR").cloned().ok_or_else(|| "the driver has no LLVM back end".to_owned())
+    let ir = shader.representations.get("LLVM IR").ok_or("the driver has no LLVM back end")?;
+    Ok(ir.replace("@llvm.sqrt.f32(", "@llvm.amdgcn.sqrt.f32("))
 }
 
 /// The instruction words of a shader that ACO compiled: behind each line of its disassembly stand the words of the instruction in hexadecimal

@@ -14,6 +14,7 @@
 
 use super::{Combiner, vgpr};
 use crate::linearise::exec_regions::{WHOLE_WAVE, stops_marks};
+use crate::select::has_source_everywhere;
 use mir::isa::{Format, OpFlags, Opcode, OperandKind, Role};
 use mir::machine::{Dpp, Encoding, Extension, Function, Inst, ModFlags, Modifiers, Operand, Reg, VReg};
 use mir::target::Features;
@@ -48,12 +49,6 @@ pub(super) fn note_whole_wave(c: &mut Combiner<'_>, inst: &Inst) {
 fn runs_in_whole_wave(c: &Combiner<'_>, inst: &Inst) -> bool {
     let is_whole = |reg: Reg| matches!(reg, Reg::Virtual(reg) if c.whole.contains(reg));
     c.strict && !stops_marks(inst) && inst.regs().any(|(is_def, reg)| is_def && is_whole(reg.reg))
-}
-
-/// Whether `control` names a lane of the wave for each of its lanes: permutations of quads, rotations and mirrors, as opposed to shifts
-/// and broadcasts.
-fn has_source_everywhere(control: u16) -> bool {
-    matches!(control, 0..=0xff | 0x121..=0x12f | 0x134 | 0x13c | 0x140 | 0x141)
 }
 
 /// Lets instruction `i` of the block read other lanes itself, where a move does that for it alone.

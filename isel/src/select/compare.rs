@@ -8,7 +8,7 @@ use super::float::FloatSrc;
 use super::{Rep, Selector};
 use mir::diag::{Diagnostic, Result};
 use mir::ir::{
-    BinaryOp, CastOp, Float, FloatPredicate, InstData, InstKind, IntPredicate, Scalar, Type, Value,
+    BinaryOp, CastOp, Float, FloatPredicate, InstData, InstKind, IntPredicate, Intrinsic, Scalar, Type, Value,
 };
 use mir::isa::MaskOp;
 use mir::isa::Opcode::{self, *};
@@ -449,6 +449,11 @@ impl<'a> Selector<'a> {
     ) -> Result<()> {
         let (value, dst) = self.result(data)?;
         let rep = self.values[value].rep;
+        if let Some(count) = self.count_that_knows_zero(cond, [if_true, if_false]) {
+            let count = if rep == Rep::Sgpr { self.scalar_src(count) } else { self.src(count) };
+            self.emit(COPY, [dst, count]);
+            return Ok(());
+        }
         match rep {
             Rep::Bool => {
                 let [t, f] = [self.bool_src(if_true)?, self.bool_src(if_false)?];
@@ -476,8 +481,21 @@ impl<'a> Selector<'a> {
                     );
                     return Ok(());
                 }
-                let [t, f] = [self.src(if_true), self.src(if_false)];
                 let dwords = self.dwords(value);
+                if dwords == 2 && data.ty.bits() == Some(64) {
+                    let [t, f] = [if_true, if_false].map(|value| self.wide_halves(value, false));
+                    let parts = [0, 1].map(|half| {
+                        if t[half].as_imm().is_some() && t[half] == f[half] {
+                            return self.in_vgpr(t[half], 1);
+                        }
+                        let out = self.new_vgpr(1);
+                        self.vop(V_CNDMASK_B32, &[out, f[half], t[half], mask]);
+                        out
+                    });
+                    self.sequence(dst, &parts);
+                    return Ok(());
+                }
+                let [t, f] = [self.src(if_true), self.src(if_false)];
                 if dwords == 1 {
                     self.vop(V_CNDMASK_B32, &[dst, f, t, mask]);
                     return Ok(());
@@ -493,6 +511,26 @@ impl<'a> Selector<'a> {
                 Ok(())
             }
         }
+    }
+
+    /// The count among both values if it is one of zeros in front of the first or behind the last one, and the other value is −1, chosen where no bit is one: the
+    /// instructions say that themselves (ISA manuals, `S_FLBIT_I32_B32`, `V_FFBH_U32`, `S_FF1_I32_B32`, `V_FFBL_B32`).
+    fn count_that_knows_zero(&self, cond: Value, values: [Value; 2]) -> Option<Value> {
+        let InstKind::Icmp { predicate, args: [x, zero] } = self.f.insts[self.f.def_inst(cond)?].kind else {
+            return None;
+        };
+        let [none, count] = match predicate {
+            IntPredicate::Eq => values,
+            IntPredicate::Ne => [values[1], values[0]],
+            _ => return None,
+        };
+        let InstKind::Intrinsic { intrinsic: Intrinsic::Ctlz | Intrinsic::Cttz, args } =
+            &self.f.insts[self.f.def_inst(count)?].kind
+        else {
+            return None;
+        };
+        let fits = args[0] == x && self.is_const_value(zero, 0) && self.const_int(none) == Some(-1);
+        (fits && self.f.ty(x) == Type::I32).then_some(count)
     }
 
     /// Whether `cond` is one for the wave, and made here for one user: as a mask it would be made for that alone.

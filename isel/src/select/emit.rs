@@ -124,7 +124,7 @@ impl<'a> Selector<'a> {
         let info = op.info();
         let mut ops: SmallVec<[Operand; 5]> = SmallVec::from_slice(operands);
         let first = usize::from(op.facts().def_count);
-        if self.fits_at_once(op, first, &ops) {
+        if self.fits_at_once(op, first, &ops, &mods) {
             let mut inst = Inst::with_operands(op, ops, mods);
             inst.loc = self.loc;
             self.cur.push(inst);
@@ -181,7 +181,7 @@ impl<'a> Selector<'a> {
             }
         }
         for i in first..ops.len() {
-            if !is_source(i) || !self.is_literal_at(op, i, &ops[i]) {
+            if !is_source(i) || !self.is_literal_as_read(op, i, &ops[i], &mods) {
                 continue;
             }
             let others_short =
@@ -211,7 +211,7 @@ impl<'a> Selector<'a> {
 
     /// Whether the sources of a vector instruction, operands from `first` on, plainly need no care: VGPRs, where the first may be any other
     /// source without a literal as long as no lane mask is on the constant bus with it.
-    fn fits_at_once(&self, op: Opcode, first: usize, ops: &[Operand]) -> bool {
+    fn fits_at_once(&self, op: Opcode, first: usize, ops: &[Operand], mods: &Modifiers) -> bool {
         let Some((source, rest)) = ops.get(first..).and_then(|sources| sources.split_first()) else {
             return false;
         };
@@ -225,7 +225,7 @@ impl<'a> Selector<'a> {
             || (is_source()
                 && !any_mask()
                 && (self.is_sgpr(source)
-                    || source.as_imm().is_some() && !self.is_literal_at(op, first, source)))
+                    || source.as_imm().is_some() && !self.is_literal_as_read(op, first, source, mods)))
     }
 
     /// Appends a scalar instruction; sources that are not inline constants beyond the one literal get registers.
@@ -279,6 +279,19 @@ impl<'a> Selector<'a> {
             Operand::Symbol { .. } => true,
             _ => false,
         }
+    }
+
+    /// The same of an operand that `mods` say how to read: of a packed one the lower half may be all that is read.
+    fn is_literal_as_read(&self, op: Opcode, index: usize, operand: &Operand, mods: &Modifiers) -> bool {
+        let low_alone = || {
+            let bit = 1u8 << (index - usize::from(op.facts().def_count));
+            op.info().format == Format::Vop3p && (mods.op_sel | mods.op_sel_hi) & bit == 0
+        };
+        let inline = |value: i64| {
+            let ty = op.info().operands.get(index).map_or(ValueType::B32, |desc| desc.ty);
+            inline_constant(value, ty, self.target.processor.generation).is_some()
+        };
+        self.is_literal_at(op, index, operand) && !operand.as_imm().is_some_and(|c| low_alone() && inline(c))
     }
 
     /// Whether `value` has an inline constant for an operand of type `ty`.

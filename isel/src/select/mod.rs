@@ -78,7 +78,7 @@ mod vector_params;
 mod wide_products;
 
 use cranelift_entity::packed_option::PackedOption;
-use cranelift_entity::{EntityRef, SecondaryMap};
+use cranelift_entity::{EntityRef, EntitySet, SecondaryMap};
 use mir::CodegenOptions as Options;
 use mir::abi::FloatMode;
 use mir::analysis::Uniformity;
@@ -88,6 +88,8 @@ use mir::machine::{self, Block, EntryValue, Inst, Operand, VReg};
 use mir::target::{ScratchAccess, Target};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
+
+pub(crate) use dpp::has_source_everywhere;
 
 /// In which form a value is held in registers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -188,6 +190,8 @@ struct Selector<'a> {
     addresses: Vec<(ir::SymbolRef, i64, Operand)>,
     /// The buffer resource without a base that code of this block shares, which is still to be made.
     plain_resource: Option<Operand>,
+    /// Blocks in which all lanes of the wave run for sure, once asked for.
+    full_blocks: Option<EntitySet<ir::Block>>,
     /// Whether the function calls others.
     has_calls: bool,
     /// Block being filled.
@@ -257,6 +261,7 @@ pub fn select(
         outer_masks: FxHashMap::default(),
         addresses: Vec::new(),
         plain_resource: None,
+        full_blocks: None,
         has_calls: false,
         block: ir::Block::new(0),
         cur: Vec::new(),

@@ -4,7 +4,9 @@
 use super::Selector;
 use mir::ir::{BinaryOp, CastOp, InstData, InstFlags, InstKind, Intrinsic, Type, UnaryOp, Value};
 use mir::isa::Opcode::{self, *};
+use mir::isa::ValueType;
 use mir::machine::{Modifiers, Operand};
+use mir::target::operands::{canonical_constant, inline_constant};
 
 /// An operand of a packed instruction.
 #[derive(Clone, Copy)]
@@ -20,8 +22,9 @@ impl<'a> Selector<'a> {
     /// An operation whose operands have the type of the result.
     pub(super) fn packed_op(&mut self, op: Opcode, dst: Operand, args: &[Value]) {
         let signed = matches!(op, V_PK_FMA_F16 | V_PK_ADD_F16 | V_PK_MUL_F16 | V_PK_MIN_F16 | V_PK_MAX_F16);
+        let ty = op.info().operands[1].ty;
         let sources: smallvec::SmallVec<[PackedSrc; 3]> =
-            args.iter().map(|&arg| self.packed_src(arg, signed)).collect();
+            args.iter().map(|&arg| self.packed_src(arg, signed, ty)).collect();
         self.packed_inst(op, dst, &sources);
     }
 
@@ -38,12 +41,13 @@ impl<'a> Selector<'a> {
             if !allowed(data, self) || !allowed(mul, self) {
                 continue;
             }
-            let mut sources = [factors[0], factors[1], addend].map(|arg| self.packed_src(arg, true));
+            let mut sources =
+                [factors[0], factors[1], addend].map(|arg| self.packed_src(arg, true, ValueType::V2F16));
             // The second operand is what is subtracted.
             sources[if i == 0 { 2 } else { 0 }].neg ^= subtract;
             return self.packed_inst(V_PK_FMA_F16, dst, &sources);
         }
-        let mut sources = args.map(|arg| self.packed_src(arg, true));
+        let mut sources = args.map(|arg| self.packed_src(arg, true, ValueType::V2F16));
         sources[1].neg ^= subtract;
         self.packed_inst(V_PK_ADD_F16, dst, &sources);
     }
@@ -69,8 +73,11 @@ impl<'a> Selector<'a> {
         self.vop_mods(op, &operands, mods);
     }
 
-    /// `value` without the signs (where the instruction has them) and changes of halves around it.
-    fn packed_src(&mut self, value: Value, signed: bool) -> PackedSrc {
+    /// `value` without the signs (where the instruction has them) and changes of halves around it, for an operand of type `ty`.
+    fn packed_src(&mut self, value: Value, signed: bool, ty: ValueType) -> PackedSrc {
+        if let Some(constant) = self.const_int(value).and_then(|bits| self.inline_twice(bits as u32, ty)) {
+            return PackedSrc { operand: Operand::Imm(constant), neg: false, high: [false; 2] };
+        }
         let (mut at, mut neg) = (value, false);
         while signed
             && let Some(InstData { kind: InstKind::Unary { op: UnaryOp::FNeg, arg }, .. }) = self.nearby(at)
@@ -83,6 +90,18 @@ impl<'a> Selector<'a> {
             None => (self.src(at), [false, true]),
         };
         PackedSrc { operand, neg, high }
+    }
+
+    /// The inline constant whose lower half is both halves of `bits`.
+    fn inline_twice(&self, bits: u32, ty: ValueType) -> Option<i64> {
+        let half = bits as u16;
+        let constant = match i64::from(half as i16) {
+            number @ -16..=64 => canonical_constant(number, ty),
+            _ => i64::from(half),
+        };
+        let same = bits == u32::from(half) * 0x1_0001 && half != 0;
+        (same && inline_constant(constant, ty, self.target.processor.generation).is_some())
+            .then_some(constant)
     }
 
     /// The value of which a packed one has the halves the other way round, or of 16 bits that it has twice.

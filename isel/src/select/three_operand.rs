@@ -2,7 +2,7 @@
 
 use super::int::{Signed, is_shift};
 use super::{Rep, Selector};
-use mir::ir::{BinaryOp, InstKind, Type, Value};
+use mir::ir::{BinaryOp, InstKind, Intrinsic, Type, Value};
 use mir::isa::Opcode::{self, *};
 use mir::machine::Operand;
 use mir::target::Features;
@@ -88,6 +88,10 @@ impl Selector<'_> {
                 {
                     continue;
                 }
+                // A sum with what other lanes have is one instruction, whoever adds to it.
+                if opcode == V_ADD3_U32 && [a, b, other].iter().any(|&v| self.is_of_other_lanes(v)) {
+                    continue;
+                }
                 // A shift by a constant of 32 bits or more would be poison; the hardware takes 5 bits either way.
                 if self.emit_three(opcode, dst, [a, b, other]) {
                     return true;
@@ -95,6 +99,16 @@ impl Selector<'_> {
             }
         }
         false
+    }
+
+    /// Whether `value` is a move between lanes that becomes a part of the instruction that reads it.
+    fn is_of_other_lanes(&self, value: Value) -> bool {
+        self.foldable(value).is_some_and(|data| {
+            matches!(
+                data.kind,
+                InstKind::Intrinsic { intrinsic: Intrinsic::UpdateDpp | Intrinsic::MovDpp, .. }
+            )
+        })
     }
 
     /// `dst = a * b + c` of 32 bits by the multiplication of 64, which takes as long as the product alone.

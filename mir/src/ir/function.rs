@@ -676,6 +676,22 @@ impl Function {
         required.or(from_attribute).unwrap_or(MAX_WORK_GROUP_SIZE).clamp(1, MAX_WORK_GROUP_SIZE)
     }
 
+    /// Whether each wave of `lanes` starts with all of them: work-groups are whole, as those of graphics are and others that promise it, and have a size that is a
+    /// multiple.
+    pub fn starts_full_waves(&self, lanes: u32) -> bool {
+        let whole = match self.call_conv {
+            CallConv::AmdgpuCs => true,
+            _ => {
+                self.is_kernel()
+                    && self.attribute("uniform-work-group-size").is_some_and(|value| value != "false")
+            }
+        };
+        let least = self.attribute("amdgpu-flat-work-group-size").and_then(|text| text.split(',').next());
+        let exact = self.kernel.reqd_work_group_size.is_some()
+            || least.is_some_and(|least| least.trim().parse() == Ok(self.max_work_group_size()));
+        whole && exact && self.max_work_group_size().is_multiple_of(lanes)
+    }
+
     /// What the work-item's id in `dimension` (0 to 2) is below.
     pub fn work_item_id_limit(&self, dimension: usize) -> u32 {
         // A function that kernels call knows nothing of them.

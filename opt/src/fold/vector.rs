@@ -93,6 +93,14 @@ pub(super) fn fold_insert(b: &mut Builder<'_>, vector: Value, element: Value, in
         return Some(vector);
     }
     let at = b.func.as_int(index)?;
+    // The halves of a number one by one, so that each is seen to be what it is.
+    if let Some(Const::Elements(elements)) = b.func.as_const(vector)
+        && let &[first, second] = &**elements
+        && b.ty(vector) == Type::Vector(Scalar::Int(32), 2)
+    {
+        let whole = if at == 0 { [element, second] } else { [first, element] };
+        return Some(b.vector(&whole));
+    }
     // Putting an element back where it came from.
     match def_kind(b, element) {
         Some(&InstKind::ExtractElement { vector: source, index: from })
