@@ -27,20 +27,32 @@ pub fn schedule(f: &mut Function, target: &Target, options: &Options) -> Result<
     let live = LiveOut::compute(f, &code);
     let mut by_place = Vec::with_capacity(f.layout.len());
     let most = most_alive(f, &code, &live, |_, most| by_place.push(most));
-    let Some((orders, less)) = relief::find(f, target, options, &code, &live, most, by_place) else {
+    let mut relief = relief::Search::new(f, target, options, &code, &live, most, by_place);
+    let Some((mut found, relief)) = relief.as_mut().and_then(|relief| Some((relief.find()?, relief))) else {
         return order(f, target, options, &code, &live, most).map(drop);
     };
-    let mut relieved = f.clone();
-    for (block, mut order) in orders {
-        apply(&mut relieved, block, &mut order, target, options.verify)?;
+    let mut own = f.clone();
+    let own_time = order(&mut own, target, options, &code, &live, most)?;
+    loop {
+        let (orders, less) = found;
+        let mut relieved = f.clone();
+        for (block, mut order) in orders {
+            apply(&mut relieved, block, &mut order, target, options.verify)?;
+        }
+        let code = Code::read(&relieved, target);
+        let time = order(&mut relieved, target, options, &code, &live, less)?;
+        // Without a time it spills.
+        if own_time.is_none_or(|own| time.is_some_and(|time| time <= own)) {
+            *f = relieved;
+            return Ok(());
+        }
+        // Not so many waves more, then.
+        match relief.find_near(less) {
+            Some(next) => found = next,
+            None => break,
+        }
     }
-    let own = order(f, target, options, &code, &live, most)?;
-    let code = Code::read(&relieved, target);
-    let other = order(&mut relieved, target, options, &code, &live, less)?;
-    // Without a time it spills.
-    if own.is_none_or(|own| other.is_some_and(|other| other <= own)) {
-        *f = relieved;
-    }
+    *f = own;
     Ok(())
 }
 

@@ -37,41 +37,18 @@ enum Way {
 /// The new orders of some blocks, and the most dwords that are alive in any block then.
 pub(crate) type Found = (Vec<(Block, Vec<u32>)>, Dwords);
 
-/// Orders of blocks of `f` in which one more wave fits, or in which it need not spill. `most` dwords are alive at a time, `by_place` of them in
-/// each block of the layout.
-pub(crate) fn find(
-    f: &Function,
-    target: &Target,
-    options: &Options,
-    code: &Code,
-    live: &LiveOut,
-    most: Dwords,
-    by_place: Vec<Dwords>,
-) -> Option<Found> {
-    let mut goal = budget::better(f, target, options, most, VGPR_HOLES)?;
-    let mut search = Search::new(f, target, code, live, by_place);
-    let (mut found, mut now) = (None, most);
-    for _ in 0..STEPS {
-        let spills =
-            found.is_none() && most.vgprs > goal.vgprs && budget::of(f, target, options, most).is_none();
-        let near = || budget::better(f, target, options, now, FEW_HOLES);
-        let orders = search.all(goal, spills).or_else(|| near().and_then(|near| search.all(near, spills)));
-        let Some((orders, less)) = orders else { break };
-        (found, now) = (Some((orders, less)), less);
-        match budget::better(f, target, options, now, VGPR_HOLES) {
-            Some(next) if next.vgprs < goal.vgprs || next.sgprs < goal.sgprs => goal = next,
-            _ => break,
-        }
-    }
-    found
-}
-
-/// Looks for orders. Its memory is used again.
-struct Search<'a> {
+/// Looks for orders of blocks of a function. Its memory is used again.
+pub(crate) struct Search<'a> {
     f: &'a Function,
+    target: &'a Target,
+    options: &'a Options,
     live: &'a LiveOut,
-    /// The most dwords of each block, by its place in the layout.
-    most: Vec<Dwords>,
+    /// The most dwords that are alive at a time.
+    most: Dwords,
+    /// The same of each block, by its place in the layout.
+    by_place: Vec<Dwords>,
+    /// What is asked for first.
+    goal: Dwords,
     regions: Regions<'a>,
     units: Units,
     parts: Vec<std::ops::Range<usize>>,
@@ -80,16 +57,64 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(
+    /// For `f`, of which `most` dwords are alive at a time, `by_place` of them in each block of the layout. `None` where fewer would not help.
+    pub(crate) fn new(
         f: &'a Function,
         target: &'a Target,
+        options: &'a Options,
         code: &'a Code,
         live: &'a LiveOut,
-        most: Vec<Dwords>,
-    ) -> Self {
-        let regions = Regions::new(f, code, target);
-        let (walk, forward) = (Walk::new(f), EarlyEnds::new(f));
-        Self { f, live, most, regions, units: Units::default(), parts: Vec::new(), walk, forward }
+        most: Dwords,
+        by_place: Vec<Dwords>,
+    ) -> Option<Self> {
+        let goal = budget::better(f, target, options, most, VGPR_HOLES)?;
+        Some(Self {
+            f,
+            target,
+            options,
+            live,
+            most,
+            by_place,
+            goal,
+            regions: Regions::new(f, code, target),
+            units: Units::default(),
+            parts: Vec::new(),
+            walk: Walk::new(f),
+            forward: EarlyEnds::new(f),
+        })
+    }
+
+    /// Fewer registers than `now`, with which one more wave would fit.
+    fn better(&self, now: Dwords, holes: u32) -> Option<Dwords> {
+        budget::better(self.f, self.target, self.options, now, holes)
+    }
+
+    /// Orders of blocks in which one more wave fits, or in which it need not spill.
+    pub(crate) fn find(&mut self) -> Option<Found> {
+        let (mut goal, mut now, mut found) = (self.goal, self.most, None);
+        let too_many = budget::of(self.f, self.target, self.options, now).is_none();
+        for _ in 0..STEPS {
+            let spills = found.is_none() && too_many && now.vgprs > goal.vgprs;
+            let mut orders = self.all(goal, spills);
+            if orders.is_none()
+                && let Some(near) = self.better(now, FEW_HOLES)
+            {
+                orders = self.all(near, spills);
+            }
+            let Some((orders, less)) = orders else { break };
+            (found, now) = (Some((orders, less)), less);
+            match self.better(now, VGPR_HOLES) {
+                Some(next) if next.vgprs < goal.vgprs || next.sgprs < goal.sgprs => goal = next,
+                _ => break,
+            }
+        }
+        found
+    }
+
+    /// The same where orders that take `refused` are not worth it: such that may fit, too, and take more.
+    pub(crate) fn find_near(&mut self, refused: Dwords) -> Option<Found> {
+        let goal = self.better(self.most, FEW_HOLES)?;
+        self.all(goal, false).filter(|(_, less)| less.vgprs > refused.vgprs)
     }
 
     /// The most dwords that are alive in the block at `place` in this order.
@@ -109,7 +134,7 @@ impl<'a> Search<'a> {
             |taken: Dwords| taken.vgprs.saturating_sub(goal.vgprs) + taken.sgprs.saturating_sub(goal.sgprs);
         let mut most = Dwords::default();
         let mut places = Vec::new();
-        for (place, &taken) in self.most.iter().enumerate() {
+        for (place, &taken) in self.by_place.iter().enumerate() {
             if over(taken) == 0 {
                 most = most.max(taken);
                 continue;
@@ -121,7 +146,7 @@ impl<'a> Search<'a> {
             places.push(place);
         }
         // Where one fails all is in vain, most likely the one that takes most.
-        places.sort_by_key(|&place| std::cmp::Reverse(self.most[place].vgprs));
+        places.sort_by_key(|&place| std::cmp::Reverse(self.by_place[place].vgprs));
         let mut orders = Vec::new();
         for place in places {
             mir::interrupt::checkpoint();
@@ -129,7 +154,7 @@ impl<'a> Search<'a> {
             let until = [goal.vgprs, goal.vgprs / 2, 0].map(|vgprs| Choice::Until(Dwords { vgprs, ..goal }));
             let ways =
                 until.into_iter().chain([Choice::DepthFirst]).map(Way::FromEnd).chain([Way::FromStart]);
-            let (mut best, mut least) = (None, self.most[place]);
+            let (mut best, mut least) = (None, self.by_place[place]);
             for (n, way) in ways.enumerate() {
                 let order = self.block(place, way, n > 0);
                 let less = self.taken(place, &order);
