@@ -108,7 +108,7 @@ fn one_iteration_too_many_is_found() {
 fn passes_have_work() {
     for (pass, least) in [
         ("licm", 40),
-        ("uniform-bases", 5),
+        ("uniform-bases", 15),
         ("unroll", 30),
         ("induction", 25),
         ("reduce-strength", 2),

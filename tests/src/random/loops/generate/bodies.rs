@@ -5,6 +5,8 @@ use super::*;
 const OPS: [&str; 10] = ["add", "add", "add", "xor", "sub", "mul", "umin", "smax", "and", "set"];
 const FLOAT_OPS: [&str; 5] = ["fadd", "fadd", "fsub", "decay", "set"];
 const SCALES: [i64; 16] = [1, 1, 1, 1, 1, 1, 1, 1, 2, 3, 4, 7, 8, 16, -1, -2];
+/// Scales of which a number that is 0, which nothing says, makes 0: shifts of addresses by 31 bits and more are none of 32-bit operations.
+const FAR_SCALES: [i64; 6] = [1 << 30, 1 << 31, 1 << 32, 3 << 32, 1 << 45, -(1 << 33)];
 const PLUS: [i64; 14] = [0, 0, 0, 0, 0, 1, 1, 2, -1, -1, -2, 3, 8, 100];
 
 impl Maker {
@@ -237,11 +239,22 @@ impl Maker {
             promises: [false; 2],
             inbounds: false,
         };
-        let access = if access.mask && access.form == Form::Apart {
+        let mut access = if access.mask && access.form == Form::Apart {
             Access { form: Form::Sum, ..access }
         } else {
             access
         };
+        if let (Index::Sum { term, scale, .. }, true) = (access.index, access.wide && self.chance(8)) {
+            let ty = self.pick(&[I32, I64]);
+            let add = if self.rng.bool() { self.arg(ty, 0) } else { self.slot(ty, vec![0; ITEMS]) };
+            access.index = Index::Sum { term, scale, add, times: self.pick(&FAR_SCALES) };
+        } else if access.wide
+            && self.rng.bool()
+            && let Index::Sum { add, times, .. } = &mut access.index
+        {
+            // What lanes have in common, and a little for each.
+            (*add, *times) = (Operand::LaneAnd(31), 1);
+        }
         self.remember(&access);
         access
     }
