@@ -2,6 +2,7 @@
 //!
 //! `v_fma_mix_f32` takes each source as a number of 32 bits or as either half of a register, and `v_fma_mixlo_f16` rounds its result to half as a conversion would:
 //! conversions in front of a fused multiplication and addition, and behind it, are superfluous. The long encoding is no more than a short one and a conversion.
+//! A sum is one with the factor 1, a product one with −0, both exactly; not of the family whose product is rounded, which makes denormals 0.
 //! A conversion that somebody else reads stays, and then nothing is gained. Nor is anything done where a function changes MODE, which says what becomes of
 //! denormal halves: what is read is converted later than before.
 //!
@@ -13,11 +14,12 @@
 use super::{is_wall, single_result, vgpr};
 use crate::uses::count_uses;
 use cranelift_entity::SecondaryMap;
-use mir::isa::OpFlags;
 use mir::isa::Opcode::{self, *};
+use mir::isa::{OpFlags, ValueType};
 use mir::machine::{
     Block, Encoding, Extension, Function, Inst, ModFlags, Modifiers, Operand, RegFile, SdwaSel, VReg,
 };
+use mir::target::operands::inline_constant;
 use mir::target::{Features, Generation, Target};
 use rustc_hash::FxHashMap;
 
@@ -76,17 +78,17 @@ pub(super) fn fuse(f: &mut Function, target: &Target, layout: &[Block]) {
         return;
     }
     let uses = count_uses(f, layout);
-    keep_those_that_go(f, family, layout, &uses, &mut halves);
+    keep_those_that_go(f, family, target, layout, &uses, &mut halves);
     for &block in layout {
         let mut insts = std::mem::take(&mut f.blocks[block].insts);
         insts.retain(|inst| single_result(f, inst).is_none_or(|reg| !halves.contains_key(&reg)));
         for inst in &mut insts {
-            if let Some(mixed) = mixed(f, family, inst, &halves) {
+            if let Some(mixed) = mixed(f, family, target, inst, &halves) {
                 *inst = mixed;
             }
         }
         if narrows {
-            insts = narrow(f, family, insts, &uses);
+            insts = narrow(f, family, target, insts, &uses);
         }
         f.blocks[block].tail_start = insts.len() as u32;
         f.blocks[block].insts = insts;
@@ -114,27 +116,59 @@ fn half(f: &Function, inst: &Inst) -> Option<(VReg, Half)> {
     (inst.operands.len() == 2).then_some((result, half))
 }
 
-/// Whether `inst` multiplies and adds 32 bits and has a mixed form: result and three sources.
-fn is_plain(family: &Family, inst: &Inst) -> bool {
-    family.plain.contains(&inst.op)
-        && inst.operands.len() == 4
-        && inst.encoding == Encoding::Auto
+/// `inst`, which multiplies or adds 32 bits, or both, with three sources, as mixed forms have: a result and these. The operation is still a plain one.
+fn with_three(family: &Family, inst: &Inst, target: &Target) -> Option<Inst> {
+    let plain = inst.encoding == Encoding::Auto
         && inst.mods.ext == Extension::None
         && inst.mods.omod == 0
-        && (inst.mods.flags - ModFlags::CLAMP).is_empty()
+        && (inst.mods.flags - ModFlags::CLAMP).is_empty();
+    if !plain {
+        return None;
+    }
+    if family.plain.contains(&inst.op) {
+        return (inst.operands.len() == 4).then(|| inst.clone());
+    }
+    let [result, a, b] = inst.operands[..] else { return None };
+    let is_inline = |operand: &Operand| {
+        operand.as_imm().is_none_or(|c| inline_constant(c, ValueType::F32, target.generation()).is_some())
+    };
+    if family.feature != Features::FMA_MIX || !is_inline(&a) || !is_inline(&b) {
+        return None;
+    }
+    let one = Operand::Imm(i64::from(1f32.to_bits()));
+    let [first, second] = [0, 1].map(|bit| (inst.mods.abs >> bit & 1, inst.mods.neg >> bit & 1));
+    let negative = |(abs, neg): (u8, u8)| (abs, neg ^ 1);
+    // Sources with their magnitudes and signs.
+    let sources = match inst.op {
+        V_ADD_F32 => [(a, first), (one, (0, 0)), (b, second)],
+        V_SUB_F32 => [(a, first), (one, (0, 0)), (b, negative(second))],
+        V_SUBREV_F32 => [(b, second), (one, (0, 0)), (a, negative(first))],
+        V_MUL_F32 => [(a, first), (b, second), (Operand::Imm(0), (0, 1))],
+        _ => return None,
+    };
+    let mut new = inst.clone();
+    new.op = family.plain[0];
+    new.operands = [result].into_iter().chain(sources.map(|source| source.0)).collect();
+    new.mods = Modifiers { flags: inst.mods.flags, ..Modifiers::default() };
+    for (k, (_, (abs, neg))) in sources.into_iter().enumerate() {
+        new.mods.abs |= abs << k;
+        new.mods.neg |= neg << k;
+    }
+    Some(new)
 }
 
 /// Leaves those halves whose conversions all readers can do without.
 fn keep_those_that_go(
     f: &Function,
     family: &Family,
+    target: &Target,
     layout: &[Block],
     uses: &SecondaryMap<VReg, u32>,
     halves: &mut FxHashMap<VReg, Half>,
 ) {
     let mut readers: FxHashMap<VReg, u32> = FxHashMap::default();
     for &block in layout {
-        for inst in f.blocks[block].insts.iter().filter(|inst| is_plain(family, inst)) {
+        for inst in f.blocks[block].insts.iter().filter_map(|inst| with_three(family, inst, target)) {
             for (reg, _) in inst.operands[1..].iter().filter_map(|operand| vgpr(f, operand)) {
                 if halves.contains_key(&reg) {
                     *readers.entry(reg).or_default() += 1;
@@ -149,10 +183,14 @@ fn keep_those_that_go(
 }
 
 /// The mixed form of `inst`, if it reads halves.
-fn mixed(f: &Function, family: &Family, inst: &Inst, halves: &FxHashMap<VReg, Half>) -> Option<Inst> {
-    if !is_plain(family, inst) {
-        return None;
-    }
+fn mixed(
+    f: &Function,
+    family: &Family,
+    target: &Target,
+    inst: &Inst,
+    halves: &FxHashMap<VReg, Half>,
+) -> Option<Inst> {
+    let inst = with_three(family, inst, target)?;
     let mut any = false;
     let mut new = Inst::new(family.mixed, inst.operands.iter().copied());
     new.loc = inst.loc;
@@ -187,25 +225,32 @@ fn narrowed(f: &Function, inst: &Inst) -> Option<VReg> {
 }
 
 /// `insts` in which a result that is only rounded to half is rounded by the instruction that makes it, which moves down to the conversion.
-fn narrow(f: &mut Function, family: &Family, insts: Vec<Inst>, uses: &SecondaryMap<VReg, u32>) -> Vec<Inst> {
-    // Where the block makes numbers of 32 bits, and how many walls stand in front.
-    let mut made: FxHashMap<VReg, (usize, u32)> = FxHashMap::default();
+fn narrow(
+    f: &mut Function,
+    family: &Family,
+    target: &Target,
+    insts: Vec<Inst>,
+    uses: &SecondaryMap<VReg, u32>,
+) -> Vec<Inst> {
+    // Where the block makes numbers of 32 bits, by what, and how many walls stand in front.
+    let mut made: FxHashMap<VReg, (usize, Inst, u32)> = FxHashMap::default();
     let mut walls = 0;
     let mut gone: Vec<usize> = Vec::new();
     let mut fused: FxHashMap<usize, Inst> = FxHashMap::default();
     for (at, inst) in insts.iter().enumerate() {
         walls += u32::from(is_wall(inst));
-        if (is_plain(family, inst) || inst.op == family.mixed)
-            && let Some(reg) = single_result(f, inst)
+        if let Some(reg) = single_result(f, inst)
             && uses[reg] == 1
             && !inst.mods.flags.contains(ModFlags::CLAMP)
+            && let Some(maker) =
+                with_three(family, inst, target).or_else(|| (inst.op == family.mixed).then(|| inst.clone()))
         {
-            made.insert(reg, (at, walls));
+            made.insert(reg, (at, maker, walls));
         } else if let Some(source) = narrowed(f, inst)
-            && let Some(&(from, before)) = made.get(&source)
-            && before == walls
+            && let Some((from, maker, before)) = made.get(&source)
+            && *before == walls
         {
-            let mut new = insts[from].clone();
+            let (from, mut new) = (*from, maker.clone());
             new.op = family.narrow;
             new.operands[0] = inst.operands[0];
             new.loc = inst.loc;
