@@ -147,6 +147,16 @@ mod tests {
     }
 
     #[test]
+    fn square_roots_are_the_instruction() {
+        let text = "%1 = call float @llvm.sqrt.f32(float %0)\ndeclare double @llvm.sqrt.f64(double)\n";
+        let ir = ir(&shader("LLVM IR", text)).expect("there is IR");
+        assert_eq!(
+            ir,
+            "%1 = call float @llvm.amdgcn.sqrt.f32(float %0)\ndeclare double @llvm.sqrt.f64(double)\n"
+        );
+    }
+
+    #[test]
     fn what_is_missing_is_said() {
         let none = DriverShader::default();
         assert!(words(&none, &gfx900()).is_err() && ir(&none).is_err());

@@ -687,8 +687,9 @@ impl Function {
             }
         };
         let least = self.attribute("amdgpu-flat-work-group-size").and_then(|text| text.split(',').next());
-        let exact = self.kernel.reqd_work_group_size.is_some()
-            || least.is_some_and(|least| least.trim().parse() == Ok(self.max_work_group_size()));
+        let required = self.kernel.reqd_work_group_size.is_some_and(|size| !size.contains(&0));
+        let exact =
+            required || least.is_some_and(|least| least.trim().parse() == Ok(self.max_work_group_size()));
         whole && exact && self.max_work_group_size().is_multiple_of(lanes)
     }
 
