@@ -34,6 +34,7 @@ mod atomic;
 mod borrows;
 mod buffer;
 mod carries;
+mod choices;
 mod compare;
 mod constant;
 mod control;
