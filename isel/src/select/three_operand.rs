@@ -115,28 +115,34 @@ impl Selector<'_> {
     fn multiply_add_wide(&mut self, dst: Operand, args: [Value; 2]) -> bool {
         for [product, addend] in [args, [args[1], args[0]]] {
             let Some(factors) = self.wide_product_of_32(product) else { continue };
-            let c = match self.const_int(addend) {
-                Some(c @ 0..=64) => return self.mad_low(dst, factors, |_, _, _| Operand::Imm(c)),
-                Some(_) => continue,
-                None => addend,
-            };
-            return self.mad_low(dst, factors, |this, a, b| {
-                let mut low = this.src(c);
+            let constant = self.const_int(addend);
+            if constant.is_some_and(|c| !(0..=64).contains(&c)) {
+                continue;
+            }
+            self.mad_low(dst, factors, |this, a, b| {
+                if let Some(c) = constant {
+                    return Operand::Imm(c);
+                }
+                let mut low = this.src(addend);
                 let scalars = [a, b, low].iter().filter(|operand| this.is_sgpr(operand)).count();
                 // What comes from outside of a loop has its pair of VGPRs made there.
-                if this.is_from_outside(c) || scalars > this.target.limits().constant_bus {
+                if this.is_from_outside(addend) || scalars > this.target.limits().constant_bus {
                     low = this.in_vgpr(low, 1);
                 }
                 this.low_of_pair(low)
             });
+            return true;
         }
         false
     }
 
     /// `dst = product + addend` in the same way, if `product` is one of this block that nothing else uses.
     pub(super) fn multiply_add_to(&mut self, dst: Operand, product: Value, addend: Operand) -> bool {
-        let Some(factors) = self.wide_product_of_32(product) else { return false };
-        self.mad_low(dst, factors, |this, _, _| this.low_of_pair(addend))
+        let factors = self.wide_product_of_32(product);
+        if let Some(factors) = factors {
+            self.mad_low(dst, factors, |this, _, _| this.low_of_pair(addend));
+        }
+        factors.is_some()
     }
 
     /// The factors of a product of 32 bits that nothing else uses, if that of 64 takes no longer. Products with constants may have cheaper forms, and the constant
@@ -153,14 +159,13 @@ impl Selector<'_> {
         dst: Operand,
         factors: [Value; 2],
         addend: impl FnOnce(&mut Self, Operand, Operand) -> Operand,
-    ) -> bool {
+    ) {
         let [a, b] = factors.map(|factor| self.src(factor));
         let c = addend(self, a, b);
         let out = self.new_vgpr(2);
         self.mad_wide(out, a, b, c, false);
         let low = self.sub(&out, 0, 1);
         self.emit(COPY, [dst, low]);
-        true
     }
 
     /// A pair whose lower half is `low`, and whose upper half is anything.
