@@ -30,6 +30,8 @@ pub mod induction;
 pub mod inline;
 pub mod join_arguments;
 pub mod join_branches;
+pub mod lane_barriers;
+pub mod lane_masks;
 pub mod late_loads;
 pub mod launch_loads;
 pub mod legalize;

@@ -17,19 +17,6 @@ use mir::ir::{FloatPredicate, IntPredicate, Intrinsic, Scalar, Type, Value};
 use sim::exec::lanes::{dpp_rows, dpp_sources};
 use sim::fp;
 
-/// LLVM's number of a comparison of integers.
-fn int_predicate(number: u64) -> Option<IntPredicate> {
-    use IntPredicate::*;
-    [Eq, Ne, Ugt, Uge, Ult, Ule, Sgt, Sge, Slt, Sle].get(number.checked_sub(32)? as usize).copied()
-}
-
-/// LLVM's number of a comparison of floats.
-fn float_predicate(number: u64) -> Option<FloatPredicate> {
-    use FloatPredicate::*;
-    let all = [False, Oeq, Ogt, Oge, Olt, Ole, One, Ord, Uno, Ueq, Ugt, Uge, Ult, Ule, Une, True];
-    all.get(number as usize).copied()
-}
-
 /// The lane that `ds_swizzle` reads.
 fn swizzled(lane: usize, pattern: u32) -> usize {
     let l = lane as u32;
@@ -171,13 +158,13 @@ impl Cx<'_, '_> {
         let holds: Box<dyn Fn(u64, u64) -> bool> = match (intrinsic, scalar) {
             (Intrinsic::Ballot, _) => Box::new(|x, _| x & 1 != 0),
             (Intrinsic::AmdgcnFcmp, Scalar::Float(float)) => {
-                let predicate = float_predicate(number).ok_or_else(refuse)?;
+                let predicate = FloatPredicate::from_llvm(number).ok_or_else(refuse)?;
                 let (fmt, flushes) = (format(float), self.flushes(float).0);
                 let flush = move |x| super::float::flush(fmt, x, flushes);
                 Box::new(move |x, y| compare_floats(fmt, predicate, flush(x), flush(y)))
             }
             _ if scalar.bits() <= 64 => {
-                let predicate = int_predicate(number).ok_or_else(refuse)?;
+                let predicate = IntPredicate::from_llvm(number).ok_or_else(refuse)?;
                 Box::new(move |x, y| compare(predicate, x, y, scalar.bits()))
             }
             _ => return Err(refuse()),
@@ -362,15 +349,6 @@ impl Cx<'_, '_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_of_predicates_are_llvms() {
-        assert_eq!(int_predicate(32), Some(IntPredicate::Eq));
-        assert_eq!(int_predicate(41), Some(IntPredicate::Sle));
-        assert_eq!(int_predicate(42), None);
-        assert_eq!(float_predicate(1), Some(FloatPredicate::Oeq));
-        assert_eq!(float_predicate(14), Some(FloatPredicate::Une));
-    }
 
     #[test]
     fn swizzles() {

@@ -501,26 +501,20 @@ impl<'a> Selector<'a> {
         let number = self.immediate(args[2])?;
         let pair = [args[0], args[1]];
         if intrinsic == Intrinsic::AmdgcnIcmp {
-            use IntPredicate::*;
-            let all = [Eq, Ne, Ugt, Uge, Ult, Ule, Sgt, Sge, Slt, Sle];
-            let predicate = usize::try_from(number - 32)
-                .ok()
-                .and_then(|i| all.get(i))
-                .ok_or_else(|| Diagnostic::malformed("unknown predicate"))?;
+            let predicate = u64::try_from(number).ok().and_then(IntPredicate::from_llvm);
+            let predicate = predicate.ok_or_else(|| Diagnostic::malformed("unknown predicate"))?;
             let out = self.mask_of_result(dst);
-            self.vector_int_compare(out, *predicate, pair)?;
+            self.vector_int_compare(out, predicate, pair)?;
             self.widen_mask(dst, out);
             return Ok(());
         }
-        use FloatPredicate::*;
-        let all = [False, Oeq, Ogt, Oge, Olt, Ole, One, Ord, Uno, Ueq, Ugt, Uge, Ult, Ule, Une, True];
-        let Some(predicate) = usize::try_from(number).ok().and_then(|i| all.get(i)) else {
+        let Some(predicate) = u64::try_from(number).ok().and_then(FloatPredicate::from_llvm) else {
             // Undefined, as in LLVM.
             self.emit(IMPLICIT_DEF, [dst]);
             return Ok(());
         };
         let out = self.mask_of_result(dst);
-        self.vector_float_compare(out, *predicate, pair)?;
+        self.vector_float_compare(out, predicate, pair)?;
         self.widen_mask(dst, out);
         Ok(())
     }

@@ -124,7 +124,7 @@ impl Legalizer<'_> {
         if bits == 1 {
             return self.b.not(x);
         }
-        let exact = self.b.func.as_int(zero_is_poison) == Some(1);
+        let exact = self.b.func.as_int(zero_is_poison) == Some(1) || self.is_every_lane(x);
         let intrinsic = if leading { Intrinsic::Ctlz } else { Intrinsic::Cttz };
         let yes = self.b.bool(true);
         let mut x = self.zero_extended(x, bits);

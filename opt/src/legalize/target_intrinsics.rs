@@ -193,6 +193,22 @@ impl Legalizer<'_> {
         }
     }
 
+    /// Whether `x` is the mask of all active lanes, of which there is one at least.
+    pub(super) fn is_every_lane(&self, x: Value) -> bool {
+        let func = &self.b.func;
+        let kind = |value| Some(&func.insts[func.def_inst(value)?].kind);
+        let mask = match kind(x) {
+            Some(&InstKind::Cast { op: CastOp::Trunc, arg })
+                if self.ctx.machine.wave_size() <= self.b.bits(x) =>
+            {
+                arg
+            }
+            _ => x,
+        };
+        matches!(kind(mask), Some(InstKind::Intrinsic { intrinsic: Intrinsic::Ballot, args })
+            if args.first().is_some_and(|&lanes| func.as_int(lanes).is_some_and(|all| all & 1 == 1)))
+    }
+
     /// A mask of lanes, which is an integer of 64 bits in legal IR, as one of the program's types.
     fn mask_as(&mut self, mask: Value, ty: Type) -> Result<Parts> {
         let carrier = self.part_types(ty)?;
@@ -202,35 +218,43 @@ impl Legalizer<'_> {
         }
     }
 
-    /// `amdgcn.icmp`: narrow operands are extended, i1 is the ballot of its bits.
+    /// `amdgcn.icmp`: narrow operands are extended; of conditions, and of numbers that they were made, it is a ballot.
     fn compare_lanes(&mut self, args: &[Value], ty: Type) -> Result<Parts> {
         let [x, y, predicate, ..] = *args else { return Err(Diagnostic::malformed("too few arguments")) };
         let bits = self.old.ty(x).bits().unwrap_or(32) as u32;
         let number = self.immediate(predicate, "the predicate")?;
-        // Source: LLVM, `CmpInst::Predicate`.
-        if !(32..=41).contains(&number) {
+        let Some(predicate) = IntPredicate::from_llvm(number) else {
             let types = self.part_types(ty)?;
             return Ok(types.into_iter().map(|ty| self.b.undef(ty)).collect());
-        }
+        };
         let (x, y) = (self.part(x)?, self.part(y)?);
-        let signed = number >= 38;
-        let mask = if bits == 1 {
-            let wide = |this: &mut Self, v| {
-                let op = if signed { CastOp::SExt } else { CastOp::ZExt };
-                this.b.cast(op, v, Type::I32)
-            };
-            let (x, y) = (wide(self, x), wide(self, y));
-            let predicate = self.b.i32(number as u32);
-            self.wave_mask(Intrinsic::AmdgcnIcmp, &[x, y, predicate])
+        let signed = predicate.is_signed();
+        let clean = |this: &mut Self, v| match (bits, signed) {
+            (1, true) => this.b.cast(CastOp::SExt, v, Type::I32),
+            (1, false) => this.b.cast(CastOp::ZExt, v, Type::I32),
+            (_, true) => this.sign_extended(v, bits),
+            (_, false) => this.zero_extended(v, bits),
+        };
+        let (x, y) = (clean(self, x), clean(self, y));
+        let mask = if self.is_number_of_condition(x) && self.b.func.as_int(y).is_some() {
+            let lanes = self.b.icmp(predicate, x, y);
+            self.wave_mask(Intrinsic::Ballot, &[lanes])
         } else {
-            let clean = |this: &mut Self, v| {
-                if signed { this.sign_extended(v, bits) } else { this.zero_extended(v, bits) }
-            };
-            let (x, y) = (clean(self, x), clean(self, y));
             let predicate = self.b.i32(number as u32);
             self.wave_mask(Intrinsic::AmdgcnIcmp, &[x, y, predicate])
         };
         self.mask_as(mask, ty)
+    }
+
+    /// Whether `x` is a condition as a number, or a constant.
+    fn is_number_of_condition(&self, x: Value) -> bool {
+        let func = &self.b.func;
+        let kind = func.def_inst(x).map(|inst| &func.insts[inst].kind);
+        let extended = match kind {
+            Some(&InstKind::Cast { op: CastOp::ZExt | CastOp::SExt, arg }) => func.ty(arg) == Type::I1,
+            _ => false,
+        };
+        extended || func.as_int(x).is_some()
     }
 
     /// Lanes whose condition does not hold end here: they branch to the end of the function, so that every

@@ -102,6 +102,13 @@ pub enum FloatPredicate {
 }
 
 impl IntPredicate {
+    /// The predicate that LLVM gives this number (`CmpInst::Predicate`), as `llvm.amdgcn.icmp` has it for its argument.
+    pub fn from_llvm(number: u64) -> Option<Self> {
+        use IntPredicate::*;
+        let all = [Eq, Ne, Ugt, Uge, Ult, Ule, Sgt, Sge, Slt, Sle];
+        all.get(usize::try_from(number.checked_sub(32)?).ok()?).copied()
+    }
+
     /// The predicate that holds where this one does not.
     pub fn inverse(self) -> Self {
         match self {
@@ -140,6 +147,13 @@ impl IntPredicate {
 }
 
 impl FloatPredicate {
+    /// The predicate that LLVM gives this number (`CmpInst::Predicate`), as `llvm.amdgcn.fcmp` has it for its argument.
+    pub fn from_llvm(number: u64) -> Option<Self> {
+        use FloatPredicate::*;
+        let all = [False, Oeq, Ogt, Oge, Olt, Ole, One, Ord, Uno, Ueq, Ugt, Uge, Ult, Ule, Une, True];
+        all.get(usize::try_from(number).ok()?).copied()
+    }
+
     /// The predicate that holds where this one does not.
     pub fn inverse(self) -> Self {
         match self {
@@ -175,5 +189,20 @@ impl FloatPredicate {
             Self::Ule => Self::Uge,
             same => same,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_predicates_are_llvms() {
+        assert_eq!(IntPredicate::from_llvm(32), Some(IntPredicate::Eq));
+        assert_eq!(IntPredicate::from_llvm(41), Some(IntPredicate::Sle));
+        assert_eq!([31, 42, u64::MAX].map(IntPredicate::from_llvm), [None; 3]);
+        assert_eq!(FloatPredicate::from_llvm(1), Some(FloatPredicate::Oeq));
+        assert_eq!(FloatPredicate::from_llvm(14), Some(FloatPredicate::Une));
+        assert_eq!(FloatPredicate::from_llvm(16), None);
     }
 }

@@ -254,6 +254,7 @@ impl Run<'_> {
             Operand::Var(var, part) => word(self.program.vars[var], self.vars[lane as usize][var], part),
             Operand::Const(value) => value,
             Operand::Item => lane,
+            Operand::Lane => lane % self.program.form.wave,
             Operand::Group => self.group,
             Operand::Round(depth) => self.rounds.get(depth).copied().unwrap_or(0),
         }

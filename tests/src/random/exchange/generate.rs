@@ -340,7 +340,10 @@ impl Maker {
             body.push(statement(Kind::If { cond, arms: [arm, Vec::new()] }));
             return;
         }
-        let cond = match self.rng.u32(0..5) {
+        let lanes = self.program.lanes();
+        let cond = match self.rng.u32(0..7) {
+            5 => Cond::Bits(Operand::Lane, self.rng.u32(1..lanes), self.rng.u32(0..4)),
+            6 => Cond::Below(Operand::Lane, self.rng.u32(1..lanes)),
             0 => Cond::Bits(Operand::Item, 1 << self.rng.u32(0..items.ilog2()), 0),
             1 => Cond::Below(Operand::Item, self.rng.u32(1..items)),
             2 => Cond::Below(of, self.rng.u32(..)),

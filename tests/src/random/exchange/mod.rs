@@ -165,6 +165,8 @@ enum Operand {
     Var(usize, u8),
     Const(u32),
     Item,
+    /// The number of the lane in its wave; only for conditions.
+    Lane,
     Group,
     /// The round of a loop, counted from the outermost.
     Round(usize),
@@ -330,6 +332,17 @@ fn mentioned(body: &[Stmt], used: &mut [bool]) {
             Kind::Loop { body, .. } => mentioned(body, used),
         }
     }
+}
+
+/// Whether a condition in `body` is about the lane's number.
+fn asks_for_lanes(body: &[Stmt]) -> bool {
+    body.iter().any(|stmt| match &stmt.kind {
+        Kind::If { cond: Cond::Bits(of, ..) | Cond::Below(of, _), arms } => {
+            matches!(of, Operand::Lane) || arms.iter().any(|arm| asks_for_lanes(arm))
+        }
+        Kind::Loop { body, .. } => asks_for_lanes(body),
+        _ => false,
+    })
 }
 
 /// Marks the maps of the accesses in `body`.

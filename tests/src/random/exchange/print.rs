@@ -88,7 +88,9 @@ impl Printer<'_> {
         self.out.line("%group = call i32 @llvm.amdgcn.workgroup.id.x()");
         let (used_maps, used_regions) = program.used_maps();
         let used_map = |number: usize| used_maps[number];
-        if (0..used_maps.len()).any(|number| used_map(number) && program.maps[number].is_of_waves()) {
+        let maps_of_waves =
+            (0..used_maps.len()).any(|number| used_map(number) && program.maps[number].is_of_waves());
+        if maps_of_waves || asks_for_lanes(&program.body) {
             self.wave();
         }
         let first = self.out.op(&format!("mul i32 %group, {}", program.items));
@@ -257,6 +259,7 @@ impl Printer<'_> {
             }
             Operand::Const(value) => (value as i32).to_string(),
             Operand::Item => "%id".to_owned(),
+            Operand::Lane => "%lane".to_owned(),
             Operand::Group => "%group".to_owned(),
             Operand::Round(depth) => self.rounds.get(depth).cloned().unwrap_or_else(|| "0".to_owned()),
         }
