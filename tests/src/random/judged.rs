@@ -45,6 +45,25 @@ pub fn build(text: &str, compiler: Compiler, machine: Machine<'_>, level: u8) ->
     CodeObject::load(&output.bytes).map_err(|report| report.to_string())
 }
 
+/// Whether a pass at `-O2` changes the program `text`.
+///
+/// # Errors
+/// A refusal of the compiler, as text.
+#[cfg(test)]
+pub fn is_changed(text: &str, machine: Machine<'_>, pass: &str) -> Result<bool, String> {
+    let stop = |stop: Option<gcnc::Place>| {
+        let options = gcnc::CompileOptions {
+            stop: Some(stop.ok_or_else(|| format!("there is no pass {pass}"))?),
+            threads: 1,
+            ..machine.options(2)
+        };
+        let output = gcnc::compile(text.as_bytes(), "random", &options)
+            .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))?;
+        Ok::<_, String>(output.bytes)
+    };
+    Ok(stop(gcnc::Place::before(pass))? != stop(gcnc::Place::after(pass))?)
+}
+
 /// Bytes, the lowest first, as a number.
 pub fn hex(bytes: &[u8]) -> String {
     let digits: String = bytes.iter().rev().map(|byte| format!("{byte:02x}")).collect();

@@ -23,7 +23,7 @@ pub use calls::{CallsForm, calls, calls_launch, check_calls};
 pub use evaluate::evaluate;
 pub use exchange::{Exchange, ExchangeForm, check_exchange, exchange};
 pub use generate::generate;
-pub use loops::{check_loops, is_changed, loops};
+pub use loops::{check_loops, loops};
 pub use print::{needed, print};
 
 use crate::measure::Compiler;

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::measure::Compiler;
-use crate::random::judged::{Judged, Problem, build};
+use crate::random::judged::{Judged, Problem, build, is_changed};
 use crate::toolchain::Machine;
 use sim::Checks;
 
@@ -67,6 +67,15 @@ fn missing_orderings_are_found() {
         }
     }
     assert!(10 * wrong > all, "{wrong} of {all}");
+}
+
+/// Conditions on lanes' numbers are in a fair part of the programs.
+#[test]
+fn lane_masks_are_found() {
+    let machine = Machine::from("gfx900");
+    let is_found = |program: &Exchange| is_changed(&program.text(), machine, "find-lane-masks").unwrap();
+    let found = programs(64, 100).filter(is_found).count();
+    assert!(found >= 15, "{found} of 100");
 }
 
 /// A program that goes wrong becomes one with little besides what is wrong.

@@ -98,22 +98,3 @@ pub fn check_loops<'a>(
 ) -> Result<(), String> {
     loops(seed).check_levels(seed, compiler, machine.into(), levels, passes)
 }
-
-/// Whether a pass at `-O2` changes the program of a seed.
-///
-/// # Errors
-/// A refusal of the compiler, as text.
-pub fn is_changed<'a>(seed: u64, machine: impl Into<Machine<'a>>, pass: &str) -> Result<bool, String> {
-    let (machine, text) = (machine.into(), loops(seed).text());
-    let stop = |stop: Option<gcnc::Place>| {
-        let options = gcnc::CompileOptions {
-            stop: Some(stop.ok_or_else(|| format!("there is no pass {pass}"))?),
-            threads: 1,
-            ..machine.options(2)
-        };
-        let output = gcnc::compile(text.as_bytes(), "random", &options)
-            .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))?;
-        Ok::<_, String>(output.bytes)
-    };
-    Ok(stop(gcnc::Place::before(pass))? != stop(gcnc::Place::after(pass))?)
-}

@@ -29,7 +29,7 @@ use super::Ty;
 use super::evaluate::signed;
 
 pub use generate::loops;
-pub use judge::{check_loops, is_changed};
+pub use judge::check_loops;
 
 /// Work-items that run.
 const ITEMS: usize = 128;
