@@ -126,13 +126,12 @@ impl<'f> Values<'f> {
                 let arg = self.of(arg, depth)?;
                 lanes = arg.map(|number| number & (u64::MAX >> (64 - bits)));
             }
-            InstKind::Intrinsic { intrinsic: Intrinsic::MbcntLo | Intrinsic::MbcntHi, ref args } => {
+            InstKind::Intrinsic {
+                intrinsic: count @ (Intrinsic::MbcntLo | Intrinsic::MbcntHi),
+                ref args,
+            } => {
                 let (mask, base) = (func.as_int(*args.first()?)?, self.of(*args.get(1)?, depth)?);
-                let half = 32
-                    * usize::from(!matches!(
-                        data.kind,
-                        InstKind::Intrinsic { intrinsic: Intrinsic::MbcntLo, .. }
-                    ));
+                let half = if count == Intrinsic::MbcntHi { 32 } else { 0 };
                 for (lane, number) in lanes.iter_mut().enumerate() {
                     let below = (1u64 << lane.saturating_sub(half).min(32)) - 1;
                     *number = (base[lane] + u64::from((mask & below).count_ones())) & u64::from(u32::MAX);
