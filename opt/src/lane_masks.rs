@@ -8,7 +8,7 @@
 //!   (AMDGPU usage guide, "VGPR register set up order"; HSA system architecture, "Flattened work-item ID"). This needs the size of the
 //!   work-group (`!reqd_work_group_size`), and that no work-group is cut off at the edge of the grid, but where there is one dimension alone.
 //!
-//! A mask that takes one instruction pays always; one of two where more than a comparison goes. Cost: linear, with a factor for the lanes; conditions
+//! A mask that scalar moves of 8 bytes make pays always; a longer one where more than a comparison goes. Cost: linear, with a factor for the lanes; conditions
 //! are looked at down to [`DEPTH`] operations.
 
 use super::fold::{eval_binary, eval_icmp};
@@ -30,7 +30,7 @@ pub fn find(func: &mut Function, target: &Target) {
     let is_number = |inst: Inst| match func.insts[inst].kind {
         InstKind::Intrinsic { intrinsic, .. } => {
             matches!(intrinsic, Intrinsic::MbcntLo | Intrinsic::MbcntHi)
-                || intrinsic.work_item_dimension().is_some()
+                || intrinsic.work_item_dimension().is_some() && func.kernel.reqd_work_group_size.is_some()
         }
         _ => false,
     };
@@ -63,17 +63,19 @@ pub fn find(func: &mut Function, target: &Target) {
     }
 }
 
-/// Whether one scalar instruction makes `mask` for a wave of so many lanes.
+/// Whether moves of 8 bytes make `mask` for a wave of so many lanes: one with a literal, or a short one for each half (`s_movk_i32`, `s_brev_b32`).
 fn is_cheap(mask: u64, wave: usize) -> bool {
-    let is_run = |bits: u64| bits != 0 && (bits >> bits.trailing_zeros()).wrapping_add(1).is_power_of_two();
-    wave == 32 || mask <= 64 || mask as i64 == i64::from(mask as i32) || is_run(mask)
+    let is_short = |half: u32| {
+        i16::try_from(half.cast_signed()).is_ok() || (-16..=64).contains(&half.reverse_bits().cast_signed())
+    };
+    wave == 32 || mask <= i32::MAX as u64 || is_short(mask as u32) && is_short((mask >> 32) as u32)
 }
 
 /// What is known of values.
 struct Values<'f> {
     func: &'f Function,
     wave: usize,
-    /// What has been looked at; `None` where it is no function of the lane alone.
+    /// What has been looked at; `None` where it is no function of the lane alone, or too far away from what is one.
     known: FxHashMap<Value, Option<Lanes>>,
 }
 

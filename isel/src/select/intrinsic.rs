@@ -287,7 +287,12 @@ impl<'a> Selector<'a> {
             }
             Intrinsic::InverseBallot => {
                 let (_, dst) = self.result(data)?;
-                let mask = self.sgpr(args[0]);
+                // Of a constant, a wave of 32 lanes needs no other half.
+                let low = self.const_int(args[0]).filter(|_| self.mf.wave == WaveSize::W32);
+                let mask = match low {
+                    Some(mask) => self.in_sgpr(Operand::Imm(i64::from(mask as i32)), 1),
+                    None => self.sgpr(args[0]),
+                };
                 let mask = self.sub(&mask, 0, self.mf.wave.mask_dwords());
                 self.emit(COPY, [dst, mask]);
                 Ok(())
