@@ -141,6 +141,16 @@ pub(crate) fn waves(f: &Function, target: &Target, options: &Options, most: Dwor
     Occupancy::of(f, target, options).waves(most)
 }
 
+/// Registers that may be alive at a time for so many `waves` of `f` to fit, if packing leaves one in `holes` VGPRs.
+pub(crate) fn for_waves(f: &Function, target: &Target, options: &Options, waves: u32, holes: u32) -> Dwords {
+    let occupancy = Occupancy::of(f, target, options);
+    let waves = waves.max(1);
+    Dwords {
+        sgprs: occupancy.sgprs(waves).min(occupancy.hard.sgprs).saturating_sub(SGPR_HOLES),
+        vgprs: without(occupancy.vgprs(waves).min(occupancy.hard.vgprs), holes),
+    }
+}
+
 /// Fewer registers, with which one more wave of `f` would fit than with `most`, if packing leaves one in `holes` VGPRs, or with which it would not spill. `None`
 /// where no fewer would help.
 pub(crate) fn better(

@@ -16,9 +16,10 @@
 //! 6. [`pairs`], before all: two accesses of LDS as one instruction.
 //! 7. [`barriers`], too: what is computed behind a barrier is computed in front of it.
 //! 8. [`next_values`], too: what a loop goes on with is computed behind the branch that lanes leave it by.
-//! 9. [`invariants`], behind [`before`]: moves that a loop repeats go in front of it where registers are left.
-//! 10. [`repeated_moves`], behind that: of equal moves in a block one is left where registers are left.
-//! 11. [`verify`], on request: proves the new order from the old one without any of this.
+//! 9. [`uniform_values`], in front of [`before`]: what is the same in all lanes is in SGPRs where that makes room for more waves.
+//! 10. [`invariants`], behind [`before`]: moves that a loop repeats go in front of it where registers are left.
+//! 11. [`repeated_moves`], behind that: of equal moves in a block one is left where registers are left.
+//! 12. [`verify`], on request: proves the new order from the old one without any of this.
 //!
 //! # Cost
 //!
@@ -46,6 +47,7 @@ mod relief;
 mod repeated_moves;
 #[cfg(test)]
 mod tests;
+mod uniform_values;
 mod units;
 mod verify;
 
@@ -57,3 +59,4 @@ pub use invariants::hoist_invariants;
 pub use next_values::compute_late;
 pub use pairs::pair_lds;
 pub use repeated_moves::share_moves;
+pub use uniform_values::move_uniform_values;

@@ -5,7 +5,7 @@ use super::{Rep, Selector};
 use mir::diag::{Diagnostic, Result};
 use mir::ir::{BinaryOp, Float, Scalar, Type, Value, ValueDef};
 use mir::isa::Opcode;
-use mir::machine::{Operand, PReg, Reg, RegFile, RegOperand, VReg};
+use mir::machine::{Operand, PReg, Reg, RegFile, RegOperand, VReg, VRegFlags};
 use mir::target::Features;
 use smallvec::SmallVec;
 
@@ -106,6 +106,10 @@ impl<'a> Selector<'a> {
             }
         };
         self.values[value].reg = reg.into();
+        if self.values[value].rep == Rep::Vgpr && dwords == 1 && self.values[value].crosses_blocks {
+            let uniform = !self.uniformity.is_divergent_where_defined(value);
+            self.mf.vregs[reg].flags.set(VRegFlags::UNIFORM, uniform);
+        }
         reg
     }
 

@@ -83,10 +83,11 @@ const ENTRY_VALUES: [(EntryValue, &str); 20] = [
 ];
 
 /// Header lines of registers with a property.
-const VREG_FLAGS: [(VRegFlags, &str); 3] = [
+const VREG_FLAGS: [(VRegFlags, &str); 4] = [
     (VRegFlags::LANE_MASK, "lane_masks"),
     (VRegFlags::WHOLE_WAVE, "whole_wave"),
     (VRegFlags::PINNED, "pinned"),
+    (VRegFlags::UNIFORM, "uniform"),
 ];
 
 const MOD_FLAGS: [(ModFlags, &str); 27] = [
