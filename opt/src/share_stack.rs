@@ -4,7 +4,8 @@
 //!
 //! * What is only accessed, and whose address goes nowhere else, is live from an access to the last one that can follow. It ends early,
 //!   and starts anew, where markers (`lifetime.start`, `lifetime.end`) say so: what it held before is undefined.
-//! * An object whose address is kept, passed or compared is live from `lifetime.start` to `lifetime.end`. Without markers it shares nothing.
+//! * An object whose address is kept, passed or compared is live from the first such use, or access, behind `lifetime.start` to `lifetime.end`, and from
+//!   `lifetime.start` on where its address may have been kept before. Without markers it shares nothing.
 //!
 //! Markers of an object that is accessed where it cannot have started are not believed. Two objects share a place if neither is
 //! accessed, or starts, where the other one is live: only that can change what the other holds. Objects are given places from the
@@ -45,8 +46,12 @@ struct Object {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Act {
     Start,
+    /// A start where somebody may have the address.
+    StartKnown,
     End,
     Access,
+    /// The address is kept, passed or compared.
+    Escape,
 }
 
 /// Gives the stack objects of `func`, which has a body, their places, and takes the markers of lifetimes out.
@@ -56,6 +61,7 @@ pub fn share(func: &mut Function) {
         let cfg = Cfg::new(func);
         let mut sharing = Sharing::new(func, &cfg, objects);
         sharing.distrust_wrong_markers();
+        sharing.find_known_addresses();
         let meets = sharing.meetings();
         let places = sharing.places(&meets);
         let Sharing { objects, invariant_loads, .. } = sharing;
@@ -246,7 +252,10 @@ impl<'a> Sharing<'a> {
                 Some(index) => {
                     unmatched.swap_remove(index);
                 }
-                None => self.objects[object as usize].escapes = true,
+                None => {
+                    self.objects[object as usize].escapes = true;
+                    self.acts[position].push((object, Act::Escape));
+                }
             }
             if accesses && !accessed.contains(&object) {
                 accessed.push(object);
@@ -268,20 +277,41 @@ impl<'a> Sharing<'a> {
     /// Forgets the markers of objects that are accessed where they cannot have started.
     fn distrust_wrong_markers(&mut self) {
         let started = self.flow(true, |object, act| match act {
-            Act::Start => Some(true),
+            Act::Start | Act::StartKnown => Some(true),
             Act::End => Some(false),
             // What has no markers lives everywhere.
             Act::Access => (!object.marked).then_some(true),
+            Act::Escape => None,
         });
         let mut state = vec![0; started.words];
         for (position, acts) in self.acts.iter().enumerate() {
             state.copy_from_slice(started.set(position));
             for &(object, act) in acts {
                 match act {
-                    Act::Start => put(&mut state, object, true),
+                    Act::Start | Act::StartKnown => put(&mut state, object, true),
                     Act::End => put(&mut state, object, false),
+                    Act::Escape => {}
                     Act::Access if has(&state, object) => {}
                     Act::Access => self.objects[object as usize].marked = false,
+                }
+            }
+        }
+    }
+
+    /// Finds the starts of objects whose address somebody may have already, from an iteration before, say.
+    fn find_known_addresses(&mut self) {
+        if !self.objects.iter().any(|object| object.escapes && object.marked) {
+            return;
+        }
+        let known = self.flow(true, |_, act| (act == Act::Escape).then_some(true));
+        let mut state = vec![0; known.words];
+        for (position, acts) in self.acts.iter_mut().enumerate() {
+            state.copy_from_slice(known.set(position));
+            for (object, act) in acts {
+                match act {
+                    Act::Start if has(&state, *object) => *act = Act::StartKnown,
+                    Act::Escape => put(&mut state, *object, true),
+                    _ => {}
                 }
             }
         }
@@ -341,13 +371,12 @@ impl<'a> Sharing<'a> {
         let count = self.objects.len();
         // Whether an object may hold something, and whether that may be used.
         let holds = |object: &Object, act| match act {
-            Act::Access => Some(true),
-            Act::Start if object.escapes => Some(true),
+            Act::Access | Act::Escape | Act::StartKnown => Some(true),
             Act::Start | Act::End => object.marked.then_some(false),
         };
         let wanted = |object: &Object, act| match act {
-            Act::Access => Some(true),
-            Act::Start | Act::End => object.marked.then_some(false),
+            Act::Access | Act::Escape => Some(true),
+            Act::Start | Act::StartKnown | Act::End => object.marked.then_some(false),
         };
         let (held, used) = (self.flow(true, holds), self.flow(false, wanted));
         let mut meets = Sets::new(count, count);
@@ -373,7 +402,7 @@ impl<'a> Sharing<'a> {
             }
             for &(object, act) in acts {
                 let data = &self.objects[object as usize];
-                if act == Act::Access || act == Act::Start && data.escapes {
+                if matches!(act, Act::Access | Act::Escape | Act::StartKnown) {
                     let row = meets.set_mut(object as usize);
                     for (word, row) in row.iter_mut().enumerate() {
                         *row |= holding[word] & (wants[word] | escaped[word]);
