@@ -50,8 +50,8 @@ struct Corpus {
     folder: &'static str,
     /// The source files of the unpacked package's folder.
     sources: fn(&Path) -> Result<Vec<PathBuf>, String>,
-    /// The bitcode of one, made in a cache; `None` where clang refuses it.
-    bitcode: fn(&Path, &Path, &Path) -> Option<PathBuf>,
+    /// The bitcode of one for a processor, made in a cache; `None` where clang refuses it.
+    bitcode: fn(&Path, &Path, &Path, &str) -> Option<PathBuf>,
 }
 
 const CORPORA: &[Corpus] = &[
@@ -114,8 +114,12 @@ impl Corpus {
         notes: &mut Vec<String>,
     ) -> Result<Vec<CodeRow>, String> {
         let unpacked = self.unpacked(cache)?;
-        // hashcat's bitcode has the place where `tests/corpus` looks for it.
-        let bitcode = cache.join(format!("{}-bitcode", self.name));
+        // hashcat's bitcode for gfx900 has the place where `tests/corpus` looks for it; what clang makes of a source says for which processor.
+        let place = match machine.cpu {
+            "gfx900" => format!("{}-bitcode", self.name),
+            cpu => format!("{}-bitcode-{cpu}", self.name),
+        };
+        let bitcode = cache.join(place);
         std::fs::create_dir_all(&bitcode).map_err(|error| format!("{}: {error}", bitcode.display()))?;
         let mut sources = (self.sources)(&unpacked)?;
         let chosen = |path: &PathBuf| {
@@ -126,7 +130,7 @@ impl Corpus {
         let sources: Vec<&PathBuf> = (0..count).map(|i| &sources[i * sources.len() / count]).collect();
         let results: Vec<Measured> = sources
             .par_iter()
-            .filter_map(|source| (self.bitcode)(&unpacked, source, &bitcode))
+            .filter_map(|source| (self.bitcode)(&unpacked, source, &bitcode, machine.cpu))
             .map(|path| module(self.name, gcnc, &path, folder, machine, choice))
             .collect();
         notes.push(format!(
@@ -304,8 +308,8 @@ fn files(folder: &Path, endings: &[&str]) -> Result<Vec<PathBuf>, String> {
 /// The functions on images that libclc lacks, as LLVM assembly.
 const IMAGES: &str = include_str!("images.ll");
 
-/// The bitcode of `source`, a file of darktable.
-fn darktable_bitcode(folder: &Path, source: &Path, cache: &Path) -> Option<PathBuf> {
+/// The bitcode of `source`, a file of darktable, for the processor `cpu`.
+fn darktable_bitcode(folder: &Path, source: &Path, cache: &Path, cpu: &str) -> Option<PathBuf> {
     let stem = source.file_stem()?.to_string_lossy().into_owned();
     let bitcode = cache.join(format!("{stem}.bc"));
     if bitcode.exists() {
@@ -319,7 +323,7 @@ fn darktable_bitcode(folder: &Path, source: &Path, cache: &Path) -> Option<PathB
     let (include, images) = (format!("-I{}", folder.display()), images.to_string_lossy().into_owned());
     let flags =
         [&*include, "-cl-fast-relaxed-math", "-Xclang", "-mlink-builtin-bitcode", "-Xclang", &*images];
-    toolchain::clang(source, &partial, "gfx900", 2, &flags).ok()?;
+    toolchain::clang(source, &partial, cpu, 2, &flags).ok()?;
     std::fs::rename(&partial, &bitcode).ok().map(|()| bitcode)
 }
 

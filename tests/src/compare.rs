@@ -326,7 +326,7 @@ pub fn compare(
             // Slow hashes store their state anyway: the bitcode of the plain sources serves.
             let plain = cache.with_file_name("hashcat-bitcode").join(format!("{module}.bc"));
             let bitcode = match module.contains("_a") || !plain.exists() {
-                true => corpus::bitcode(hashcat, source, cache),
+                true => corpus::bitcode(hashcat, source, cache, "gfx900"),
                 false => Some(plain),
             };
             let Some(bitcode) = bitcode else {

@@ -85,9 +85,9 @@ fn macros(stem: &str) -> Vec<String> {
         .collect()
 }
 
-/// The bitcode of `source`, made by clang unless it is in `cache` already; `None` where clang rejects the
-/// file.
-pub fn bitcode(hashcat: &Path, source: &Path, cache: &Path) -> Option<PathBuf> {
+/// The bitcode of `source` for the processor `cpu`, made by clang unless it is in `cache`, which is for one processor, already; `None` where clang
+/// rejects the file.
+pub fn bitcode(hashcat: &Path, source: &Path, cache: &Path, cpu: &str) -> Option<PathBuf> {
     let stem = source.file_stem()?.to_string_lossy().into_owned();
     let (bitcode, rejected) = (cache.join(format!("{stem}.bc")), cache.join(format!("{stem}.rejected")));
     if bitcode.exists() {
@@ -102,7 +102,7 @@ pub fn bitcode(hashcat: &Path, source: &Path, cache: &Path) -> Option<PathBuf> {
     let extra: Vec<&str> = extra.iter().map(String::as_str).collect();
     // Written under another name first: an interrupted run must not leave half a file behind.
     let partial = cache.join(format!("{stem}.partial"));
-    match toolchain::clang(source, &partial, "gfx900", 2, &extra) {
+    match toolchain::clang(source, &partial, cpu, 2, &extra) {
         Ok(()) => std::fs::rename(&partial, &bitcode).ok().map(|()| bitcode),
         Err(message) => {
             let _ = std::fs::write(&rejected, message);

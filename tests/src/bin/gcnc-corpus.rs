@@ -55,8 +55,10 @@ fn run(args: &Args) -> Result<bool, String> {
     if let Some(count) = args.compare {
         return compare(args, &cache, count);
     }
-    let modules: Vec<PathBuf> =
-        sources.par_iter().filter_map(|source| corpus::bitcode(&hashcat, source, &bitcode_folder)).collect();
+    let modules: Vec<PathBuf> = sources
+        .par_iter()
+        .filter_map(|source| corpus::bitcode(&hashcat, source, &bitcode_folder, "gfx900"))
+        .collect();
     println!("{} source files, {} that clang compiles", sources.len(), modules.len());
     let gcnc = std::env::current_exe().map_err(|error| error.to_string())?.with_file_name("gcnc");
     let out = tempfile::tempdir().map_err(|error| error.to_string())?;
