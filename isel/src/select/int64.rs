@@ -168,11 +168,11 @@ impl<'a> Selector<'a> {
         false
     }
 
-    /// A bit-field insert of two halves, all of whose operands are in VGPRs.
+    /// A bit-field insert of two halves, or what inverts one operand, if all operands are in VGPRs.
     fn insert_halves(&mut self, dst: Operand, op: BinaryOp, args: [Value; 2]) -> bool {
-        let Some(operands) = self.bit_field_insert(op, args).or_else(|| self.majority(op, args)) else {
-            return false;
-        };
+        let insert = self.bit_field_insert(op, args).or_else(|| self.majority(op, args));
+        let inverted = || self.with_inverted(op, args).map(|[y, x]| [y, x, x]);
+        let Some(operands) = insert.or_else(inverted) else { return false };
         let in_vgpr = |&value: &Value| {
             let (root, _) = self.root(value);
             self.const_int(value).is_none() && self.values[root].rep == Rep::Vgpr
@@ -183,7 +183,13 @@ impl<'a> Selector<'a> {
         let [m, a, b] = operands.map(|value| self.src(value)).map(|whole| self.halves(&whole));
         let halves = [0, 1].map(|half| {
             let out = self.new_vgpr(1);
-            self.vop(V_BFI_B32, &[out, m[half], a[half], b[half]]);
+            // (y & x) | (~y & -1), (y & 0) | (~y & x).
+            let [a, b] = match (insert, op) {
+                (Some(_), _) => [a[half], b[half]],
+                (None, BinaryOp::Or) => [a[half], Operand::Imm(-1)],
+                (None, _) => [Operand::Imm(0), b[half]],
+            };
+            self.vop(V_BFI_B32, &[out, m[half], a, b]);
             out
         });
         self.sequence(dst, &halves);

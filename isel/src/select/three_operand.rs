@@ -15,6 +15,15 @@ impl Selector<'_> {
         if let Some([m, a, b]) = self.bit_field_insert(op, args).or_else(|| self.majority(op, args)) {
             return self.emit_three(V_BFI_B32, dst, [m, a, b]);
         }
+        // With what is inverted: (y & x) | (~y & -1), (y & 0) | (~y & x).
+        if let Some([inverted, other]) = self.with_inverted(op, args)
+            && self.fits_three(&[inverted, other])
+        {
+            let [y, x] = [inverted, other].map(|v| self.src(v));
+            let sources = if op == BinaryOp::Or { [x, Operand::Imm(-1)] } else { [Operand::Imm(0), x] };
+            self.vop(V_BFI_B32, &[dst, y, sources[0], sources[1]]);
+            return true;
+        }
         // a * b + c of 24 bits.
         if op == BinaryOp::Add {
             for [product, addend] in [args, [args[1], args[0]]] {
@@ -198,9 +207,19 @@ impl Selector<'_> {
     /// Emits a three-operand instruction unless it would need extra moves: as many operands may be scalars as the instruction can read,
     /// or one a literal, and the others are VGPRs or inline constants.
     pub(super) fn emit_three(&mut self, op: Opcode, dst: Operand, args: [Value; 3]) -> bool {
+        if !self.fits_three(&args) {
+            return false;
+        }
+        let [a, b, c] = args.map(|v| self.src(v));
+        self.vop(op, &[dst, a, b, c]);
+        true
+    }
+
+    /// Whether an instruction takes `args` without moves.
+    fn fits_three(&self, args: &[Value]) -> bool {
         let mut outside: SmallVec<[Value; 3]> = SmallVec::new();
         let mut literal = false;
-        for value in args {
+        for &value in args {
             let (root, _) = self.root(value);
             let costs = match self.const_int(root) {
                 Some(_) => {
@@ -215,12 +234,18 @@ impl Selector<'_> {
                 outside.push(root);
             }
         }
-        if outside.len() > if literal { 1 } else { self.target.limits().constant_bus } {
-            return false;
+        outside.len() <= if literal { 1 } else { self.target.limits().constant_bus }
+    }
+
+    /// What `x & ~y` and `x | ~y` invert for one user alone, and the other operand, which is no constant.
+    pub(super) fn with_inverted(&self, op: BinaryOp, args: [Value; 2]) -> Option<[Value; 2]> {
+        if !matches!(op, BinaryOp::And | BinaryOp::Or) {
+            return None;
         }
-        let [a, b, c] = args.map(|v| self.src(v));
-        self.vop(op, &[dst, a, b, c]);
-        true
+        [args, [args[1], args[0]]].into_iter().find_map(|[inverted, other]| {
+            let [y, ones] = self.fold_binary(inverted, BinaryOp::Xor)?;
+            (self.is_const_value(ones, -1) && self.const_int(other).is_none()).then_some([y, other])
+        })
     }
 
     /// A value with the low 24 bits of `value`, which are all that 24-bit multiplications read: what a mask leaves
