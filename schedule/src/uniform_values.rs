@@ -12,12 +12,12 @@
 //! ```
 //!
 //! Instructions that take no scalar operand, or have one already, get a move. It is done where more waves fit by what is alive at a time, and instructions
-//! become at most one in [`PRICE`] more; not more values than that takes, those first that take the fewest moves.
+//! become at most one in [`PRICE`] more; not many more values than that takes, those first that take the fewest moves.
 //!
 //! It is exact where the lanes that use the number are among those that were active where it was made, in the same iteration: selection says which registers
 //! hold the same number there ([`VRegFlags::UNIFORM`]), and uses are in no loop less. The definition must dominate its uses for the wave, too.
 //!
-//! Cost: linear in instructions, and in the blocks that such a number lives through; the search is one in logarithmic steps, each of which counts registers.
+//! Cost: linear in instructions, and in the blocks that registers live through, which are counted at most [`MAX_TRIES`] times.
 
 use crate::before::most_alive;
 use crate::budget::{self, FEW_HOLES, Options};
@@ -34,6 +34,9 @@ use smallvec::SmallVec;
 
 /// One instruction in so many may be added, by what loops execute.
 const PRICE: u64 = 16;
+
+/// How often registers are counted with more numbers in SGPRs.
+const MAX_TRIES: u32 = 12;
 
 /// The part of the registers that must be alive between blocks.
 const HOT: (u32, u32) = (3, 4);
@@ -90,49 +93,39 @@ pub fn move_uniform_values(f: &mut Function, target: &Target, options: &Options)
     candidates.sort_by_key(|candidate| (candidate.cost, candidate.reg.index()));
     let weight = |&block: &Block| depth_weight(f, block) * f.blocks[block].insts.len() as u64;
     let executed = f.layout.iter().map(weight).sum::<u64>();
-    let mut chosen = None;
-    for waves in first..=limit.max(now) {
+    // What finds no SGPR is kept in a lane, from which each user reads it again.
+    let over = |alive: Dwords, room: u32| alive.sgprs.saturating_sub(room + SINGLE_HOLES);
+    let (mut chosen, mut count, mut alive, mut tries) = (None, 0, most, 0);
+    'waves: for waves in first..=limit.max(now) {
         let room = rooms[waves as usize];
         if budget::waves(f, target, options, room) < waves {
             break;
         }
-        let Some(mut fewest) = self::fewest(f, &code, &candidates, room.vgprs) else { break };
-        // What finds no SGPR is kept in a lane, from which each user reads it again.
-        let over = |alive: Dwords, room: u32| alive.sgprs.saturating_sub(room + SINGLE_HOLES);
-        let mut alive = alive_with(f, &code, &candidates[..fewest]);
-        let lanes = over(alive, room.sgprs).div_ceil(target.wave_size());
-        if lanes > 0 {
-            let Some(more) = self::fewest(f, &code, &candidates, room.vgprs - lanes) else { break };
-            fewest = more;
-            alive = alive_with(f, &code, &candidates[..fewest]);
+        loop {
+            let lanes = over(alive, room.sgprs).div_ceil(target.wave_size());
+            let missing = (alive.vgprs + lanes).saturating_sub(room.vgprs) as usize;
+            if missing == 0 {
+                break;
+            }
+            if count + missing > candidates.len() || tries == MAX_TRIES {
+                break 'waves;
+            }
+            mir::interrupt::checkpoint();
+            (count, tries) = (count + missing, tries + 1);
+            alive = alive_with(f, &code, &candidates[..count]);
         }
         let spilled = over(alive, room.sgprs.max(most.sgprs.saturating_sub(SINGLE_HOLES))) as usize;
-        let mut reads: Vec<u64> = candidates[..fewest].iter().map(|candidate| candidate.reads).collect();
+        let mut reads: Vec<u64> = candidates[..count].iter().map(|candidate| candidate.reads).collect();
         reads.sort_unstable();
-        let moves: u64 = candidates[..fewest].iter().map(|candidate| candidate.cost).sum();
-        let added = moves + reads[..spilled.min(fewest)].iter().sum::<u64>();
-        if spilled > fewest || added * PRICE * u64::from(waves) > executed * u64::from((waves - now).max(1)) {
+        let moves: u64 = candidates[..count].iter().map(|candidate| candidate.cost).sum();
+        let added = moves + reads[..spilled.min(count)].iter().sum::<u64>();
+        if spilled > count || added * PRICE * u64::from(waves) > executed * u64::from((waves - now).max(1)) {
             break;
         }
-        chosen = Some(fewest);
+        chosen = Some(count);
     }
     let Some(enough) = chosen else { return };
     apply(f, target, &candidates[..enough]);
-}
-
-/// How many of `candidates`, from the first on, must be in SGPRs for at most `vgprs` to be alive at a time; nothing if all do not suffice.
-fn fewest(f: &mut Function, code: &Code, candidates: &[Candidate], vgprs: u32) -> Option<usize> {
-    let mut fits = |count: usize| alive_with(f, code, &candidates[..count]).vgprs <= vgprs;
-    if !fits(candidates.len()) {
-        return None;
-    }
-    let (mut few, mut enough) = (0, candidates.len());
-    while few + 1 < enough {
-        mir::interrupt::checkpoint();
-        let middle = (few + enough) / 2;
-        if fits(middle) { enough = middle } else { few = middle }
-    }
-    Some(enough)
 }
 
 /// How often a block is executed, by its depth in loops.
@@ -312,17 +305,24 @@ fn apply(f: &mut Function, target: &Target, candidates: &[Candidate]) {
         let before = insts.len();
         let mut out = Vec::with_capacity(before + before / 8);
         for (at, mut inst) in insts.into_iter().enumerate() {
+            let mut moved: SmallVec<[(VReg, Operand); 2]> = SmallVec::new();
             while let Some((_, operand, sgpr)) = uses.next_if(|user| user.0 as usize == at) {
                 let k = usize::from(operand);
                 if inst.op == Opcode::V_READFIRSTLANE_B32 {
                     inst.op = Opcode::COPY;
                 } else if inst.op != Opcode::COPY && !takes_scalar(f, &inst, k, Some(sgpr), target) {
-                    let lanes = f.new_vreg(RegFile::Vgpr, 1);
-                    let mut moved =
-                        Inst::new(Opcode::V_MOV_B32, [Operand::vreg(lanes, 1), Operand::vreg(sgpr, 1)]);
-                    moved.loc = inst.loc;
-                    out.push(moved);
-                    inst.operands[k] = Operand::vreg(lanes, 1);
+                    // What an instruction reads twice stays one register: `v_div_scale` must read the same twice.
+                    inst.operands[k] = match moved.iter().find(|(of, _)| *of == sgpr) {
+                        Some(&(_, lanes)) => lanes,
+                        None => {
+                            let lanes = Operand::vreg(f.new_vreg(RegFile::Vgpr, 1), 1);
+                            let mut copy = Inst::new(Opcode::V_MOV_B32, [lanes, Operand::vreg(sgpr, 1)]);
+                            copy.loc = inst.loc;
+                            out.push(copy);
+                            moved.push((sgpr, lanes));
+                            lanes
+                        }
+                    };
                     continue;
                 }
                 inst.operands[k] = Operand::vreg(sgpr, 1);
