@@ -11,8 +11,8 @@
 //!                                            global_store p, t
 //! ```
 //!
-//! Instructions that take no scalar operand, or have one already, get a move. It is done where more waves fit by what is alive at a time, and instructions
-//! become at most one in [`PRICE`] more; not many more values than that takes, those first that take the fewest moves.
+//! Instructions that take no scalar operand, or have one already, get a move. It is done where more waves fit by what is alive at a time, and is worth what the
+//! moves cost ([`PRICE`]): for not many more numbers than that takes, those first that take the fewest moves.
 //!
 //! It is exact where the lanes that use the number are among those that were active where it was made, in the same iteration: selection says which registers
 //! hold the same number there ([`VRegFlags::UNIFORM`]), and uses are in no loop less. The definition must dominate its uses for the wave, too.
@@ -32,8 +32,11 @@ use mir::target::operands::inline_constant;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-/// One instruction in so many may be added, by what loops execute.
+/// The share of instructions, by what loops execute, that is added is at most the share of waves that is won, divided by this.
 const PRICE: u64 = 16;
+
+/// The part of the waves beyond which no more are wanted: four kernels of ggml were slower by 3 % with nine waves of ten, not eight.
+const ENOUGH: (u32, u32) = (4, 5);
 
 /// How often registers are counted with more numbers in SGPRs.
 const MAX_TRIES: u32 = 12;
@@ -67,6 +70,7 @@ struct Candidate {
 
 /// Moves uniform numbers of `f`, modelled code with virtual registers, to SGPRs if more waves fit then.
 pub fn move_uniform_values(f: &mut Function, target: &Target, options: &Options) {
+    // How many waves fit is up to those who call.
     if !f.vregs.values().any(|data| data.flags.contains(VRegFlags::UNIFORM)) || f.call_conv.is_callable() {
         return;
     }
@@ -74,7 +78,7 @@ pub fn move_uniform_values(f: &mut Function, target: &Target, options: &Options)
     let live = LiveOut::compute(f, &code);
     let most = most_alive(f, &code, &live, |_, _| ());
     let now = budget::waves(f, target, options, most);
-    let limit = target.limits().max_waves_per_simd * 4 / 5;
+    let limit = target.limits().max_waves_per_simd * ENOUGH.0 / ENOUGH.1;
     // Registers for each number of waves.
     let rooms: SmallVec<[Dwords; 24]> = (0..=target.limits().max_waves_per_simd)
         .map(|waves| budget::for_waves(f, target, options, waves, FEW_HOLES))
