@@ -123,11 +123,12 @@ impl Selector<'_> {
     /// `dst = a * b + c` of 32 bits by the multiplication of 64, which takes as long as the product alone.
     fn multiply_add_wide(&mut self, dst: Operand, args: [Value; 2]) -> bool {
         for [product, addend] in [args, [args[1], args[0]]] {
-            let Some(factors) = self.wide_product_of_32(product) else { continue };
             let constant = self.const_int(addend);
             if constant.is_some_and(|c| !(0..=64).contains(&c)) {
                 continue;
             }
+            let by_constant = || constant.and_then(|_| self.product_with_constant(product));
+            let Some(factors) = self.wide_product_of_32(product).or_else(by_constant) else { continue };
             self.mad_low(dst, factors, |this, a, b| {
                 if let Some(c) = constant {
                     return Operand::Imm(c);
@@ -160,6 +161,16 @@ impl Selector<'_> {
         let factors = self.fold_binary(product, BinaryOp::Mul)?;
         let constant = factors.iter().any(|&factor| self.const_int(factor).is_some());
         (self.exists(V_MAD_U64_U32) && !constant && self.are_24_bits(factors).is_none()).then_some(factors)
+    }
+
+    /// The factors of a product of 32 bits with a constant for which there is no cheaper form, where nothing else uses it; beside it, the constant bus is free.
+    fn product_with_constant(&self, product: Value) -> Option<[Value; 2]> {
+        let factors = self.fold_binary(product, BinaryOp::Mul)?;
+        let constant = self.const_int(factors[1])? as u32;
+        let odd = constant >> constant.trailing_zeros().min(31);
+        let by_shifts = odd.wrapping_sub(1).is_power_of_two() || odd.wrapping_add(1).is_power_of_two();
+        let wide = self.exists(V_MAD_U64_U32) && odd > 1 && !by_shifts && self.are_24_bits(factors).is_none();
+        wide.then_some(factors)
     }
 
     /// `dst` = the lower half of a product of two numbers of 32 bits and what `addend` makes beside their operands.
