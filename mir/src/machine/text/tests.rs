@@ -14,7 +14,7 @@ function \"k-1\", cc 91, source #fn3, linear
   lane_masks %1:s2
   whole_wave %3:v1
   pinned %1:s2, %3:v1
-  uniform %4:v1
+  uniform %9:v1
   hints %1:s2 = vcc_lo, %4:s1 = m0
   declare %6:v4, %7:s8
   called
