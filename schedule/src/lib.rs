@@ -44,6 +44,7 @@ mod pressure;
 mod regions;
 mod registers;
 mod relief;
+mod rematerialise;
 mod repeated_moves;
 #[cfg(test)]
 mod tests;
@@ -58,5 +59,6 @@ pub use budget::Options;
 pub use invariants::hoist_invariants;
 pub use next_values::compute_late;
 pub use pairs::pair_lds;
+pub use rematerialise::rematerialise;
 pub use repeated_moves::share_moves;
 pub use uniform_values::move_uniform_values;

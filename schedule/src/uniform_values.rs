@@ -33,10 +33,10 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 /// The share of instructions, by what loops execute, that is added is at most the share of waves that is won, divided by this.
-const PRICE: u64 = 16;
+pub(crate) const PRICE: u64 = 16;
 
 /// The part of the waves beyond which no more are wanted: four kernels of ggml were slower by 3 % with nine waves of ten, not eight.
-const ENOUGH: (u32, u32) = (4, 5);
+pub(crate) const ENOUGH: (u32, u32) = (4, 5);
 
 /// How often registers are counted with more numbers in SGPRs.
 const MAX_TRIES: u32 = 12;
@@ -133,7 +133,7 @@ pub fn move_uniform_values(f: &mut Function, target: &Target, options: &Options)
 }
 
 /// How often a block is executed, by its depth in loops.
-fn depth_weight(f: &Function, block: Block) -> u64 {
+pub(crate) fn depth_weight(f: &Function, block: Block) -> u64 {
     1 << (3 * f.blocks[block].loop_depth.min(8))
 }
 
@@ -232,7 +232,7 @@ fn candidates(f: &Function, target: &Target, hot: impl Fn(Block) -> bool) -> Vec
 }
 
 /// Whether `inst` wants of a VGPR no more than what active lanes have in it.
-fn takes_number(inst: &Inst) -> bool {
+pub(crate) fn takes_number(inst: &Inst) -> bool {
     let info = inst.op.info();
     let lanes = matches!(inst.encoding, Encoding::Dpp | Encoding::Dpp8)
         || inst.mods.dpp().is_some()

@@ -189,3 +189,29 @@ fn records_of_strided_buffers() {
         assert_eq!(words, expected, "{cpu}: {access}");
     }
 }
+
+/// A dword of scratch anywhere is in two dwords of the lane's, between which are those of other lanes; GFX8 takes none.
+#[test]
+fn dwords_across_two_of_scratch() {
+    let access = "v_mov_b32 v2, 0
+buffer_store_dword v2, off, s[0:3], s7
+buffer_store_dword v2, off, s[0:3], s7 offset:4
+v_add_u32 v2, 0x44332200, v0
+buffer_store_dword v2, off, s[0:3], s7 offset:3
+buffer_load_dword v3, off, s[0:3], s7
+buffer_load_dword v4, off, s[0:3], s7 offset:4
+buffer_load_dword v5, off, s[0:3], s7 offset:3
+s_waitcnt vmcnt(0)
+";
+    let store = "global_store_dword v1, v3, s[8:9]
+global_store_dword v1, v4, s[8:9] offset:256
+global_store_dword v1, v5, s[8:9] offset:512";
+    let words = run(&format!("{START}{access}{store}"), 1, 0).unwrap_or_else(|report| panic!("{report}"));
+    for lane in 0..64u32 {
+        let got = [0, 64, 128].map(|part| words[(part + lane) as usize]);
+        assert_eq!(got, [lane << 24, 0x0044_3322, 0x4433_2200 + lane], "lane {lane}");
+    }
+    let gfx8 = access.replace("v_add_u32 v2, 0", "v_add_u32 v2, vcc, 0");
+    let report = run_object(&kernel_for("gfx803", &gfx8), 1, 0).expect_err("no such access");
+    assert_eq!(report.kind, Kind::Misaligned, "{report}");
+}

@@ -401,7 +401,8 @@ impl CompileOptions {
         if os == Os::AmdHsa {
             features.insert(Features::TRAP_HANDLER);
         } else {
-            features.remove(Features::UNALIGNED_ACCESS | Features::UNALIGNED_DS);
+            features
+                .remove(Features::UNALIGNED_ACCESS | Features::UNALIGNED_DS | Features::UNALIGNED_SCRATCH);
         }
         list.apply(features, processor)?;
         // Elsewhere nobody hands over what FLAT_SCRATCH starts with.

@@ -19,6 +19,15 @@ pub(super) enum Signed {
     No,
 }
 
+/// A product with a constant as shifts.
+#[derive(Clone, Copy)]
+pub(super) enum Shifts {
+    /// With `(2^shift + 1) * 2^scale`.
+    Sum { scale: u32, shift: u32 },
+    /// With `2^shift - 1`.
+    Difference { shift: u32 },
+}
+
 /// Scalar and vector opcodes of an operation on 16 and 32 bits, its packed form, and whether the vector one takes the
 /// operands in reverse.
 struct IntOps {
@@ -267,38 +276,45 @@ impl<'a> Selector<'a> {
         Ok(())
     }
 
-    /// A product with a constant as one or two instructions at full rate: with 2^n ± 1, and with a multiple of 2^n + 1 by 2^m where shift and
-    /// addition are one.
+    /// A product with a constant as one or two instructions at full rate, if there are such.
     fn multiply_by_shifts(&mut self, dst: Operand, args: [Value; 2]) -> bool {
-        let Some(factor) = self.const_int(args[1]).map(|factor| factor as u32) else { return false };
-        let shift_adds = self.target.has(Features::THREE_OP_INT);
-        let (odd, scale) = (factor >> factor.trailing_zeros().min(31), factor.trailing_zeros());
-        if odd > 1 && (odd - 1).is_power_of_two() && (scale == 0 || shift_adds) {
-            let shift = i64::from((odd - 1).trailing_zeros());
-            let mut x = self.src(args[0]);
-            if scale > 0 {
-                let scaled = self.new_vgpr(1);
-                self.vop(V_LSHLREV_B32, &[scaled, Operand::Imm(i64::from(scale)), x]);
-                x = scaled;
+        let Some(shifts) = self.shifts_of_product(args[1]) else { return false };
+        let mut x = self.src(args[0]);
+        match shifts {
+            Shifts::Sum { scale, shift } => {
+                if scale > 0 {
+                    let scaled = self.new_vgpr(1);
+                    self.vop(V_LSHLREV_B32, &[scaled, Operand::Imm(scale.into()), x]);
+                    x = scaled;
+                }
+                if self.target.has(Features::THREE_OP_INT) {
+                    self.vop(V_LSHL_ADD_U32, &[dst, x, Operand::Imm(shift.into()), x]);
+                } else {
+                    let shifted = self.new_vgpr(1);
+                    self.vop(V_LSHLREV_B32, &[shifted, Operand::Imm(shift.into()), x]);
+                    self.vector_add(dst, x, shifted);
+                }
             }
-            if shift_adds {
-                self.vop(V_LSHL_ADD_U32, &[dst, x, Operand::Imm(shift), x]);
-            } else {
+            Shifts::Difference { shift } => {
                 let shifted = self.new_vgpr(1);
-                self.vop(V_LSHLREV_B32, &[shifted, Operand::Imm(shift), x]);
-                self.vector_add(dst, x, shifted);
+                self.vop(V_LSHLREV_B32, &[shifted, Operand::Imm(shift.into()), x]);
+                self.vector_sub(dst, shifted, x);
             }
-            return true;
+        }
+        true
+    }
+
+    /// How a product with `factor`, if that is a constant, is one or two instructions at full rate: with 2^n ± 1, and with a multiple of 2^n + 1 by 2^m
+    /// where shift and addition are one.
+    pub(super) fn shifts_of_product(&self, factor: Value) -> Option<Shifts> {
+        let factor = self.const_int(factor)? as u32;
+        let scale = factor.trailing_zeros();
+        let below = (factor >> scale.min(31)).wrapping_sub(1);
+        if below.is_power_of_two() && (scale == 0 || self.target.has(Features::THREE_OP_INT)) {
+            return Some(Shifts::Sum { scale, shift: below.trailing_zeros() });
         }
         let above = factor.wrapping_add(1);
-        if factor > 1 && above.is_power_of_two() {
-            let x = self.src(args[0]);
-            let shifted = self.new_vgpr(1);
-            self.vop(V_LSHLREV_B32, &[shifted, Operand::Imm(i64::from(above.trailing_zeros())), x]);
-            self.vector_sub(dst, shifted, x);
-            return true;
-        }
-        false
+        (factor > 1 && above.is_power_of_two()).then(|| Shifts::Difference { shift: above.trailing_zeros() })
     }
 
     /// `dst = a + b` of 32 bits; older targets write a carry that nobody reads.

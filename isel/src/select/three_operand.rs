@@ -167,9 +167,9 @@ impl Selector<'_> {
     fn product_with_constant(&self, product: Value) -> Option<[Value; 2]> {
         let factors = self.fold_binary(product, BinaryOp::Mul)?;
         let constant = self.const_int(factors[1])? as u32;
-        let odd = constant >> constant.trailing_zeros().min(31);
-        let by_shifts = odd.wrapping_sub(1).is_power_of_two() || odd.wrapping_add(1).is_power_of_two();
-        let wide = self.exists(V_MAD_U64_U32) && odd > 1 && !by_shifts && self.are_24_bits(factors).is_none();
+        let by_shifts =
+            constant == 0 || constant.is_power_of_two() || self.shifts_of_product(factors[1]).is_some();
+        let wide = self.exists(V_MAD_U64_U32) && !by_shifts && self.are_24_bits(factors).is_none();
         wide.then_some(factors)
     }
 

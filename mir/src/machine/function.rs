@@ -31,7 +31,7 @@ bitflags::bitflags! {
         const LANE_MASK = 1 << 1;
         /// Stays in its register from definition to last use: emission reads it in between.
         const PINNED = 1 << 2;
-        /// A VGPR with the same number in all lanes that are active where it is defined.
+        /// A VGPR with the same number in all lanes that are active where it is defined. Selection marks single dwords that other blocks use.
         const UNIFORM = 1 << 3;
     }
 }

@@ -1,6 +1,7 @@
 //! What is compiled for besides the processor: system, vendor, language, access to scratch.
 
 use super::{Features, Generation, PROCESSORS, Processor};
+use crate::ir::AddrSpace;
 use std::fmt;
 
 /// The operating system part of the triple: decides sections, notes and entry conventions.
@@ -183,6 +184,20 @@ impl Target {
     /// Source: LLVM, `SITargetLowering::allowsMisalignedMemoryAccessesImpl`.
     pub fn takes_any_lds(&self) -> bool {
         self.has(Features::UNALIGNED_DS | Features::DS_B128) && !self.aligns_lds()
+    }
+
+    /// Whether accesses of up to a dword of this memory may be anywhere, also across two dwords. Flat ones may go to LDS and to scratch.
+    ///
+    /// Source: LLVM, `SITargetLowering::allowsMisalignedMemoryAccessesImpl`, and `FeatureUnalignedScratchAccess` of GFX9 and later.
+    pub fn takes_any_dword(&self, space: AddrSpace) -> bool {
+        let scratch = Features::UNALIGNED_ACCESS | Features::UNALIGNED_SCRATCH;
+        match space {
+            AddrSpace::GLOBAL | AddrSpace::CONSTANT => self.has(Features::UNALIGNED_ACCESS),
+            AddrSpace::LOCAL => self.has(Features::UNALIGNED_DS),
+            AddrSpace::PRIVATE => self.has(scratch),
+            AddrSpace::FLAT => self.has(scratch | Features::UNALIGNED_DS),
+            _ => false,
+        }
     }
 
     /// Generation, for indexing table columns. Passes ask [`Self::has`] instead.

@@ -105,7 +105,7 @@ impl Legalizer<'_> {
     pub(super) fn widest(&self, mem: MemAccess) -> u64 {
         let align = 1u64 << mem.align_log2.min(6);
         let machine = self.ctx.machine;
-        let dword = align >= 4 || machine.has(Features::UNALIGNED_SCRATCH | Features::UNALIGNED_ACCESS);
+        let dword = align >= 4 || machine.takes_any_dword(mem.space);
         match mem.space {
             AddrSpace::PRIVATE if align >= 4 => machine.scratch_width(align),
             AddrSpace::PRIVATE if dword => 4,
@@ -121,7 +121,7 @@ impl Legalizer<'_> {
             AddrSpace::FLAT if machine.has(Features::FLAT) && !machine.has(Features::WIDE_FLAT_SCRATCH) => 4,
             // They may go to LDS.
             AddrSpace::FLAT if machine.aligns_lds() => align.clamp(4, 16),
-            _ if align >= 4 || machine.has(Features::UNALIGNED_ACCESS) => 16,
+            _ if dword || machine.has(Features::UNALIGNED_ACCESS) => 16,
             _ => align,
         }
     }
@@ -278,22 +278,16 @@ impl Legalizer<'_> {
         // Packed elements: dwords, then fields of them.
         let total = (u64::from(bits) * u64::from(lanes)).div_ceil(8);
         // Bytes that are no dword are loaded one by one where merging sees to them: with their neighbours they may be one.
-        let apart =
-            bits == 8 && mem.align_log2 == 0 && mem.is_simple() && self.b.optimize && self.merges_bytes(mem);
+        let apart = bits == 8
+            && mem.align_log2 == 0
+            && mem.is_simple()
+            && self.b.optimize
+            && self.ctx.machine.takes_any_dword(mem.space);
         let words = self.load_dwords_by(ptr, mem, total, if apart { 1 } else { 2 })?;
         for lane in 0..lanes {
             self.join_dwords(&words, lane * bits, scalar, out);
         }
         Ok(())
-    }
-
-    /// Whether accesses of bytes anywhere may become accesses of more.
-    fn merges_bytes(&self, mem: MemAccess) -> bool {
-        match mem.space {
-            AddrSpace::GLOBAL | AddrSpace::CONSTANT => self.ctx.machine.has(Features::UNALIGNED_ACCESS),
-            AddrSpace::LOCAL => self.ctx.machine.has(Features::UNALIGNED_DS),
-            _ => false,
-        }
     }
 
     /// Bits `start..start + bits` (at most 64) of little-endian dwords; bits above are clear.

@@ -203,7 +203,9 @@ fn merge_block(
             }
         };
         let constant = !store && mem.is_simple() && is_constant(&mem);
-        let plain = mem.is_simple() && takes_part(ty, width) && mem.space != AddrSpace::PRIVATE;
+        // Dwords of a lane's scratch are not neighbours.
+        let near = width == Width::Narrow || mem.space != AddrSpace::PRIVATE;
+        let plain = mem.is_simple() && takes_part(ty, width) && near;
         let (base, offset) = address(func, ptr);
         let stops = if mem.flags.contains(MemFlags::DEREFERENCEABLE) { 0 } else { stops };
         let key = (base, mem.space, store, mem.flags, stops);
@@ -324,7 +326,7 @@ fn run_length(func: &Function, group: &[Member], store: bool, machine: &Target) 
         },
         AddrSpace::FLAT if !machine.has(Features::WIDE_FLAT_SCRATCH) => 0,
         AddrSpace::FLAT if machine.aligns_lds() => align.min(16),
-        _ if align < 4 && !machine.has(Features::UNALIGNED_ACCESS) => 0,
+        space if align < 4 && !machine.takes_any_dword(space) => 0,
         _ if uniform => 64,
         _ => 16,
     };

@@ -8,18 +8,14 @@ use super::super::builder::Builder;
 use super::{Member, lowest_address, store_at};
 use cranelift_entity::SecondaryMap;
 use mir::ir::*;
-use mir::target::{Features, Target};
+use mir::target::Target;
 use rustc_hash::FxHashMap;
 
 /// How many members from the first on make one access of two or four bytes.
 pub(super) fn run_length(group: &[Member], machine: &Target) -> usize {
     let first = group[0];
     let align = 1i64 << first.mem.align_log2.min(6);
-    let any = match first.mem.space {
-        AddrSpace::GLOBAL | AddrSpace::CONSTANT => machine.has(Features::UNALIGNED_ACCESS),
-        AddrSpace::LOCAL => machine.has(Features::UNALIGNED_DS),
-        _ => false,
-    };
+    let any = machine.takes_any_dword(first.mem.space);
     let (mut end, mut best) = (first.offset, 1);
     for (i, member) in group.iter().enumerate() {
         let total = end + member.bytes - first.offset;

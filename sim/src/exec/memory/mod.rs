@@ -15,6 +15,7 @@ use crate::report::{Checks, Kind, Report, Result, Unmapped};
 use crate::strict::races::{Access, By, Path};
 use crate::strict::waits::{EventKind, RegRange};
 use crate::wave::{MAX_LANES, Wave};
+use mir::ir::AddrSpace;
 use mir::isa::{OpFlags, Opcode, Rmw};
 use mir::machine::{ModFlags, Operand, PReg, Reg};
 use mir::target::Counter;
@@ -136,7 +137,12 @@ impl Exec<'_> {
             Place::Lds(_) | Place::Nowhere => None,
         });
         if memory.iter().any(Option::is_some) {
-            record.memory(&memory, bytes);
+            // What lies across two dwords of scratch is in two rows.
+            let across = (0..MAX_LANES).filter_map(|l| match active(l)? {
+                Place::Swizzled { offset, .. } => Some(offset % 4),
+                _ => None,
+            });
+            record.memory(&memory, bytes + across.max().unwrap_or(0));
         }
     }
 
@@ -505,20 +511,21 @@ impl Exec<'_> {
         }
     }
 
-    /// Reports what the processor does not do unaligned: memory by its mode, scratch never across two elements, since the next one of the
+    /// Reports what the processor does not do unaligned: memory by its mode, scratch up to GFX8 across two elements, since the next one of the
     /// lane is behind those of all others.
     fn check_alignment(&self, places: &[Place; MAX_LANES], mem: Mem, exec: u64) -> Result<()> {
         if !self.checks(Checks::MISALIGNED) {
             return Ok(());
         }
         let unaligned = self.launch.target.has(Features::UNALIGNED_ACCESS);
+        let across = self.launch.target.takes_any_dword(AddrSpace::PRIVATE);
         let align = u64::from(mem.bytes.next_power_of_two().min(4));
         for l in (0..MAX_LANES).filter(|l| exec >> l & 1 != 0) {
             let (at, wrong) = match places[l] {
                 Place::Memory(a) => (a, !unaligned && a % align != 0),
                 Place::Swizzled { offset, .. } => {
                     let at = u64::from(offset);
-                    (at, if unaligned { at % 4 + align > 4 } else { at % align != 0 })
+                    (at, if unaligned { !across && at % 4 + align > 4 } else { at % align != 0 })
                 }
                 _ => continue,
             };
