@@ -193,6 +193,17 @@ fn fold_binary(
         let (zero, high) = (b.i32(0), b.add(x, y));
         return Some(b.join64(zero, high));
     }
+    // Halves that are put together.
+    if matches!(op, BinaryOp::Add | BinaryOp::Or | BinaryOp::Xor) && bits == 64 && cy != Some(0) {
+        for [low, high] in [[x, y], [y, x]] {
+            if let Some(high) = high_alone(b, high)
+                && b.unsigned_bits(low) <= 32
+            {
+                let low = b.cast(CastOp::Trunc, low, Type::I32);
+                return Some(b.join64(low, high));
+            }
+        }
+    }
     let c = cy?;
     let ones = mask64(u64::MAX, bits);
     match op {

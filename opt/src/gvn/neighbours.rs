@@ -9,8 +9,8 @@
 //! An index as wide as the address wraps as the address does. A narrower one is extended first, by its sign or by zeros, so the sums must not overflow
 //! in that sense: the flags say that they do not *where the address is used*. The root stands where the other index stood, so it must not overflow either: an
 //! access through the earlier address, on all paths to the later one, is what says so (or the program is
-//! undefined). Or the address is `inbounds` of what the kernel was given, where no index is negative, or of an address inside of that: a sum
-//! of a constant that wraps is far below 0. LLVM's `SeparateConstOffsetFromGEP` takes any index of an `inbounds` address for not negative.
+//! undefined). Or the address is `inbounds` of what the kernel was given, where no index is negative, or of an address inside of that: whatever the root
+//! is made of, with a constant that is not negative it wraps to far below 0. LLVM's `SeparateConstOffsetFromGEP` takes any index of an `inbounds` address for not negative.
 //!
 //! Bits that are joined and have none in common (`or disjoint`) are a sum that overflows in no sense. Nor does a constant carry into what stands
 //! above the zeros that a number ends in: `4 * i + 17` is one behind `4 * i + 16` wherever both wrap.
@@ -42,8 +42,6 @@ struct Form {
     /// Whether an overflow, of the sum or of the root, makes one of them poison: of numbers with a sign, and without.
     signed: bool,
     unsigned: bool,
-    /// One constant that is not negative is added to the root.
-    direct: bool,
 }
 
 /// An address: what it starts from, index, whether zeros extend it, and scale.
@@ -99,7 +97,7 @@ impl Neighbours {
         if known.root.is_some() {
             return known;
         }
-        Form { root: Some(value), constant: 0, signed: true, unsigned: true, direct: false }
+        Form { root: Some(value), constant: 0, signed: true, unsigned: true }
     }
 
     /// Notes the sum, difference or multiple that `inst`, which is of `block`, makes. `reaches(a, b)` says whether what block `a` computes is
@@ -130,7 +128,6 @@ impl Neighbours {
             constant,
             signed: signed && a.signed && b.signed,
             unsigned: unsigned && a.unsigned && b.unsigned,
-            direct: false,
         };
         let multiple = |by: i64| (Term::Multiple(x, by), whole(a.constant.wrapping_mul(by), a));
         let (term, whole) = match (op, constant) {
@@ -143,7 +140,6 @@ impl Neighbours {
                     signed: signed && a.signed,
                     // What looks negative is a large number there.
                     unsigned: unsigned && a.unsigned && constant >= 0,
-                    direct: a.root == Some(lhs) && a.constant == 0 && constant >= 0,
                 };
                 return;
             }
@@ -168,7 +164,6 @@ impl Neighbours {
                     constant: whole.constant.wrapping_sub(first.constant),
                     signed: whole.signed && first.signed,
                     unsigned: whole.unsigned && first.unsigned,
-                    direct: false,
                 };
             }
             _ => {
@@ -271,7 +266,7 @@ impl Neighbours {
         }
         let whole = !by_zeros && func.ty(index).bits() >= data.ty.bits();
         let holds = if by_zeros { form.unsigned } else { form.signed };
-        // An index into an object, from where a kernel got it, is not negative; as a number with a sign the sum would be if it wrapped.
+        // An index into an object, from where a kernel got it, is not negative; as a number with a sign it would be if the root and the constant wrapped.
         let of_argument = || {
             func.def_inst(base).map(|inst| &func.insts[inst]).is_some_and(|def| match def.kind {
                 InstKind::Load { .. } | InstKind::ExtractElement { .. } => true,
@@ -280,7 +275,9 @@ impl Neighbours {
                 _ => false,
             })
         };
-        let inside = form.direct && !by_zeros && data.flags.contains(InstFlags::INBOUNDS) && of_argument();
+        let wraps_below_zero = i32::try_from(form.constant).is_ok_and(|constant| constant >= 0);
+        let inside =
+            wraps_below_zero && !by_zeros && data.flags.contains(InstFlags::INBOUNDS) && of_argument();
         let certain = whole || inside;
         let is_accessed =
             |entry: Entry| self.accessed[entry.value].is_some_and(|accessed| reaches(accessed, block));

@@ -10,6 +10,9 @@ use mir::target::Features;
 use mir::{Diagnostic, Result};
 use smallvec::SmallVec;
 
+/// Bytes of a vector that may be a window of a row, of which others are loaded, too.
+const WINDOW: u64 = 8;
+
 impl Legalizer<'_> {
     /// The pointer operand of an access with the space it really lies in.
     pub(super) fn address(&mut self, ptr: Value, mem: MemAccess) -> Result<(Value, MemAccess)> {
@@ -371,6 +374,7 @@ impl Legalizer<'_> {
         while at < bytes {
             let here = Self::at(mem, at);
             let size = self.chunk(bytes - at, here, 1);
+            let size = if piece == 1 && bytes <= WINDOW { 1 } else { size };
             let address = self.b.ptr_offset(ptr, at as i64);
             if size >= 8 && at % 4 == 0 {
                 let count = (size / 4) as u32;

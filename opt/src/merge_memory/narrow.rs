@@ -11,13 +11,17 @@ use mir::ir::*;
 use mir::target::Target;
 use rustc_hash::FxHashMap;
 
-/// How many members from the first on make one access of two or four bytes.
+/// How many members from the first on make one access of two or four bytes. Bytes that are loaded more than once, as windows of rows are, are read from it, too.
 pub(super) fn run_length(group: &[Member], machine: &Target) -> usize {
     let first = group[0];
     let align = 1i64 << first.mem.align_log2.min(6);
     let any = machine.takes_any_dword(first.mem.space);
     let (mut end, mut best) = (first.offset, 1);
     for (i, member) in group.iter().enumerate() {
+        if i > 0 && member.offset + member.bytes <= end {
+            best += usize::from(best == i && best > 1);
+            continue;
+        }
         let total = end + member.bytes - first.offset;
         if member.offset != end || total > 4 {
             break;
@@ -149,14 +153,25 @@ impl Parts {
         let mut out = Vec::new();
         let ptr = lowest_address(func, run[0], earliest, &mut out);
         let load = InstKind::Load { ptr, mem: run[0].mem };
-        let total = run.iter().map(|m| m.bytes).sum::<i64>();
+        let total = run.iter().map(|m| m.range().1).max().unwrap_or(0) - run[0].offset;
         let word = if total == 4 {
             append_value(func, like, load, Type::I32, &mut out)
         } else {
             let half = append_value(func, like, load, Type::Scalar(Scalar::Int(16)), &mut out);
             append_value(func, like, InstKind::Cast { op: CastOp::ZExt, arg: half }, Type::I32, &mut out)
         };
+        let mut last: Option<(&Member, Value)> = None;
         for member in run {
+            dropped[member.at] = true;
+            let Some(old) = func.insts[member.inst].result else { continue };
+            let ty = func.insts[member.inst].ty;
+            if let Some((same, value)) = last
+                && same.range() == member.range()
+                && func.insts[same.inst].ty == ty
+            {
+                self.replaced[old] = Some(value);
+                continue;
+            }
             let shift = 8 * (member.offset - run[0].offset) as u32;
             let mut moved = word;
             if shift > 0 {
@@ -164,7 +179,6 @@ impl Parts {
                 let kind = InstKind::Binary { op: BinaryOp::LShr, args: [word, amount] };
                 moved = append_value(func, like, kind, Type::I32, &mut out);
             }
-            let ty = func.insts[member.inst].ty;
             let bits = Type::Scalar(Scalar::Int(8 * member.bytes as u32));
             let kind = InstKind::Cast { op: CastOp::Trunc, arg: moved };
             let mut value = append_value(func, like, kind, bits, &mut out);
@@ -174,10 +188,8 @@ impl Parts {
                 let kind = InstKind::Cast { op: CastOp::BitCast, arg: value };
                 value = append_value(func, like, kind, ty, &mut out);
             }
-            dropped[member.at] = true;
-            if let Some(old) = func.insts[member.inst].result {
-                self.replaced[old] = Some(value);
-            }
+            self.replaced[old] = Some(value);
+            last = Some((member, value));
         }
         before.entry(earliest.at).or_default().extend(out);
     }
