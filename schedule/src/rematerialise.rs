@@ -5,7 +5,8 @@
 //!
 //! A register may go whose definition computes it from registers that are alive at each of its uses anyway, and that are the same there: VGPRs keep what a lane
 //! computed, SGPRs do so within the loops that they are defined in. Instructions are added only where the wave is reached, if need be by an order of blocks that
-//! takes fewer registers ([`crate::relief`]), and not where such an order reaches it alone.
+//! takes fewer registers ([`crate::relief`]), and not where such an order reaches it alone. What would be spilled otherwise is computed again as far as that
+//! goes.
 //!
 //! Cost: linear in accesses, and in the number of blocks that registers live through; functions with as many waves as they need, and those whose registers
 //! do not go, are passed over.
@@ -30,6 +31,9 @@ use smallvec::SmallVec;
 /// Uses that are at most so many instructions apart share what is computed in front of the first of them.
 const NEAR: u32 = 16;
 
+/// Uses in the block of the definition that have so many instructions between them and what uses it before them are far.
+const FAR: u32 = 64;
+
 /// A place in the code: the block, and the instruction in it.
 type Place = (Block, u32);
 
@@ -38,9 +42,11 @@ struct Candidate {
     reg: VReg,
     /// Its definition.
     def: Place,
-    /// Its uses, by blocks in the layout, and in them from the first to the last.
+    /// Its uses far from the definition, by blocks in the layout, and in them from the first to the last.
     uses: SmallVec<[Place; 4]>,
-    /// Whether all of them are outside of the block of the definition, which goes then.
+    /// The last use near the definition in its block, or the definition.
+    end: u32,
+    /// Whether there is no such use, so that the definition goes.
     goes: bool,
     /// Instructions that are added, by what loops execute.
     cost: u64,
@@ -59,7 +65,8 @@ pub fn rematerialise(f: &mut Function, target: &Target, options: &Options) {
     let now = budget::waves(f, target, options, most);
     let room = |waves| budget::for_waves(f, target, options, waves, FEW_HOLES);
     // Without room for the waves that must fit, some are spilled.
-    let waves = now + u32::from(most.vgprs <= room(now).vgprs);
+    let spills = most.vgprs > room(now).vgprs;
+    let waves = now + u32::from(!spills);
     let goal = room(waves);
     let useful = waves <= (target.limits().max_waves_per_simd * ENOUGH.0 / ENOUGH.1).max(now)
         && goal.vgprs < most.vgprs
@@ -72,7 +79,7 @@ pub fn rematerialise(f: &mut Function, target: &Target, options: &Options) {
     for (&block, taken) in f.layout.iter().zip(&by_place) {
         hot[block] = taken.vgprs > goal.vgprs;
     }
-    let chosen = affordable(f, candidates(f, target, &hot), waves, now);
+    let chosen = affordable(f, candidates(f, target, &hot), (!spills).then_some(waves));
     let missing = (most.vgprs - goal.vgprs) as usize;
     if chosen.is_empty() || reached(f, target, options, &code, &live, (most, by_place), goal) {
         return;
@@ -81,13 +88,18 @@ pub fn rematerialise(f: &mut Function, target: &Target, options: &Options) {
         if count > chosen.len() {
             continue;
         }
+        mir::interrupt::checkpoint();
         let mut anew = f.clone();
         apply(&mut anew, &chosen[..count]);
         let code = Code::read(&anew, target);
         let live = LiveOut::compute(&anew, &code);
         let mut by_place = Vec::with_capacity(anew.layout.len());
-        let most = most_alive(&anew, &code, &live, |_, most| by_place.push(most));
-        if fits(most, goal) || reached(&anew, target, options, &code, &live, (most, by_place), goal) {
+        let less = most_alive(&anew, &code, &live, |_, most| by_place.push(most));
+        // Fewer spills are worth it, too: each is an access of memory where a register is computed anew.
+        if fits(less, goal)
+            || spills && count == chosen.len() && less.vgprs < most.vgprs
+            || reached(&anew, target, options, &code, &live, (less, by_place), goal)
+        {
             *f = anew;
             return;
         }
@@ -112,19 +124,18 @@ fn reached(
     search.and_then(|mut search| search.find()).is_some_and(|(_, less)| fits(less, goal))
 }
 
-/// Those of `candidates` that go together, the cheapest first, and that are worth `waves` instead of what there is `now`.
-fn affordable(f: &Function, mut candidates: Vec<Candidate>, waves: u32, now: u32) -> Vec<Candidate> {
+/// Those of `candidates` that go together, the cheapest first, and that are worth it if the last of `waves` is won, where that is what they are for.
+fn affordable(f: &Function, mut candidates: Vec<Candidate>, waves: Option<u32>) -> Vec<Candidate> {
     candidates.sort_by_key(|candidate| (candidate.cost, candidate.reg.as_u32()));
     let executed: u64 =
         f.layout.iter().map(|&block| depth_weight(f, block) * f.blocks[block].insts.len() as u64).sum();
-    let won = u64::from((waves - now).max(1));
     let (mut gone, mut needed) = (FxHashSet::default(), FxHashSet::default());
     let mut added = 0;
     candidates.retain(|candidate| {
         let sources = || sources(&f.blocks[candidate.def.0].insts[candidate.def.1 as usize]);
         let total = added + candidate.cost;
         let apart = !needed.contains(&candidate.reg) && !sources().any(|source| gone.contains(&source));
-        let stays = apart && total * PRICE * u64::from(waves) <= executed * won;
+        let stays = apart && waves.is_none_or(|waves| total * PRICE * u64::from(waves) <= executed);
         if stays {
             added = total;
             gone.insert(candidate.reg);
@@ -173,7 +184,7 @@ fn candidates(f: &Function, target: &Target, hot: &SecondaryMap<Block, bool>) ->
         for at in data.head_len..data.tail_start {
             if let Some(reg) = computed(f, &data.insts[at as usize], target) {
                 let candidate =
-                    Candidate { reg, def: (block, at), uses: SmallVec::new(), goes: true, cost: 0 };
+                    Candidate { reg, def: (block, at), uses: SmallVec::new(), end: at, goes: true, cost: 0 };
                 found.insert(reg, candidate);
             }
         }
@@ -200,8 +211,8 @@ fn candidates(f: &Function, target: &Target, hot: &SecondaryMap<Block, bool>) ->
                 let whole = *operand == Operand::vreg(reg, 1);
                 if access != OperandAccess::Use || !inside || !whole {
                     found.remove(&reg);
-                } else if candidate.def.0 == block {
-                    candidate.goes = false;
+                } else if candidate.def.0 == block && candidate.uses.is_empty() && at <= candidate.end + FAR {
+                    (candidate.end, candidate.goes) = (at, false);
                 } else if candidate.uses.last() != Some(&(block, at)) {
                     candidate.uses.push((block, at));
                 }
