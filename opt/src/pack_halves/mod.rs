@@ -78,6 +78,35 @@ enum Reader {
     Halves,
 }
 
+/// A tree that may be packed.
+struct Tree {
+    /// In front of which instruction of the block: behind the later member of the top, since what reads the dword may be beyond a barrier, or at the
+    /// block's end, and there all trees would have what they are made of at once.
+    place: usize,
+    pair: Pair,
+    reader: Reader,
+    /// What makes the dword, or the lower member.
+    inst: Inst,
+}
+
+/// The trees of a block of `insts`, by their places.
+fn trees(func: &Function, insts: &[Inst], tops: &FxHashMap<Inst, Inst>) -> Vec<Tree> {
+    let places: FxHashMap<Inst, usize> = insts.iter().enumerate().map(|(at, &inst)| (inst, at)).collect();
+    let mut trees = Vec::new();
+    for (at, &inst) in insts.iter().enumerate() {
+        if let Some(pair) = tops.get(&inst).and_then(|&hi| neighbours(func, inst, hi)) {
+            trees.push(Tree { place: at, pair, reader: Reader::Halves, inst });
+        }
+        if let Some(pair) = root(func, inst) {
+            let behind = |value| func.def_inst(value).and_then(|i| places.get(&i)).map_or(0, |&at| at + 1);
+            let place = pair.into_iter().map(behind).max().unwrap_or(0).min(at);
+            trees.push(Tree { place, pair, reader: Reader::Dword, inst });
+        }
+    }
+    trees.sort_by_key(|tree| tree.place);
+    trees
+}
+
 /// What becomes of a pair.
 #[derive(Clone)]
 enum Node {
@@ -111,7 +140,6 @@ impl Packer {
     fn block(&mut self, func: &mut Function, block: Block) {
         let insts = std::mem::take(&mut func.blocks[block].insts);
         let inside: FxHashSet<Inst> = insts.iter().copied().collect();
-        let mut out = Vec::with_capacity(insts.len());
         let mut packed: FxHashMap<Pair, Value> = FxHashMap::default();
         let tops = tops(func, &insts);
         self.roots.clear();
@@ -120,24 +148,42 @@ impl Packer {
         }
         self.nodes.clear();
         self.weigh_forests(func, &insts, &tops, &inside);
-        for inst in insts {
-            if let Some(&hi) = tops.get(&inst)
-                && let Some(pair) = neighbours(func, inst, hi)
-                && let Some(whole) =
-                    self.pack(func, pair, Reader::Halves, &inside, inst, &mut packed, &mut out)
-            {
-                take_apart(func, whole, [inst, hi], &mut out);
-            } else if let Some(pair) = root(func, inst)
-                && let Some(whole) =
-                    self.pack(func, pair, Reader::Dword, &inside, inst, &mut packed, &mut out)
-            {
-                // The same result under the same number: what used it does so further on.
-                func.insts[inst].kind = InstKind::Cast { op: CastOp::BitCast, arg: whole };
-                func.insts[inst].flags = InstFlags::empty();
+        let trees = trees(func, &insts, &tops);
+        let mut before: Vec<(usize, Vec<Inst>)> = Vec::new();
+        let mut taken_apart: FxHashSet<Inst> = FxHashSet::default();
+        for Tree { place, pair, reader, inst } in trees {
+            if taken_apart.contains(&inst) {
+                continue;
             }
-            out.push(inst);
+            let mut out = Vec::new();
+            let whole = match reader {
+                Reader::Halves => tops.get(&inst).and_then(|&hi| neighbours(func, inst, hi)),
+                Reader::Dword => root(func, inst),
+            };
+            if whole == Some(pair)
+                && let Some(whole) = self.pack(func, pair, reader, &inside, inst, &mut packed, &mut out)
+            {
+                if reader == Reader::Halves {
+                    let hi = tops[&inst];
+                    take_apart(func, whole, [inst, hi], &mut out);
+                    taken_apart.insert(inst);
+                } else {
+                    // The same result under the same number: what used it does so further on.
+                    func.insts[inst].kind = InstKind::Cast { op: CastOp::BitCast, arg: whole };
+                    func.insts[inst].flags = InstFlags::empty();
+                }
+            }
+            before.push((place, out));
         }
-        func.blocks[block].insts = out;
+        let mut before = before.into_iter().peekable();
+        let mut all = Vec::with_capacity(insts.len());
+        for (at, inst) in insts.into_iter().enumerate() {
+            while let Some((_, made)) = before.next_if(|(place, _)| *place == at) {
+                all.extend(made);
+            }
+            all.push(inst);
+        }
+        func.blocks[block].insts = all;
     }
 
     /// The packed value of a root's pair, made in front of `at`, if packing pays.
