@@ -55,7 +55,7 @@ struct Candidate {
 /// Computes registers of `f`, modelled code with virtual registers, again where they are used if more waves fit then.
 pub fn rematerialise(f: &mut Function, target: &Target, options: &Options) {
     // How many waves fit is up to those who call.
-    if f.call_conv.is_callable() || f.layout.len() < 2 {
+    if f.call_conv.is_callable() {
         return;
     }
     let code = Code::read(f, target);
