@@ -401,8 +401,7 @@ impl CompileOptions {
         if os == Os::AmdHsa {
             features.insert(Features::TRAP_HANDLER);
         } else {
-            features
-                .remove(Features::UNALIGNED_ACCESS | Features::UNALIGNED_DS | Features::UNALIGNED_SCRATCH);
+            features.remove(Features::UNALIGNED_ACCESS | Features::UNALIGNED_DS);
         }
         list.apply(features, processor)?;
         // Elsewhere nobody hands over what FLAT_SCRATCH starts with.

@@ -2,6 +2,7 @@
 
 use super::*;
 use mir::ErrorKind;
+use mir::ir::AddrSpace;
 use mir::target::Vendor;
 
 #[test]
@@ -109,6 +110,13 @@ fn functions_may_have_their_own_target() {
             && !target.has(Features::XNACK)
             && !base.has(Features::UNALIGNED_ACCESS)
     );
+    // The mode is what scratch needs, too, where the processor takes dwords of it anywhere.
+    let scratch = |target: &Target| target.takes_any_dword(AddrSpace::PRIVATE);
+    assert!(scratch(&target) && !scratch(&base));
+    for (cpu, any) in [("gfx803", false), ("gfx900", true), ("gfx1030", true)] {
+        let options = CompileOptions { cpu: cpu.into(), ..Default::default() };
+        assert_eq!(scratch(&options.target("amdgcn-amd-amdhsa", None).unwrap()), any, "{cpu}");
+    }
     let mut module = Module::default();
     module.functions.push(function);
     assert_eq!(options.warnings(&module, &base), ["unknown target feature `+strange` (ignored)"]);
