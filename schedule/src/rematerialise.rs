@@ -34,16 +34,16 @@ const NEAR: u32 = 16;
 /// Uses in the block of the definition that have so many instructions between them and what uses it before them are far.
 const FAR: u32 = 64;
 
-/// A place in the code: the block, and the instruction in it.
-type Place = (Block, u32);
+/// A position in the code: the block, and the instruction in it.
+type Position = (Block, u32);
 
 /// A register that may be computed anew where it is used.
 struct Candidate {
     reg: VReg,
     /// Its definition.
-    def: Place,
+    def: Position,
     /// Its uses far from the definition, by blocks in the layout, and in them from the first to the last.
-    uses: SmallVec<[Place; 4]>,
+    uses: SmallVec<[Position; 4]>,
     /// The last use near the definition in its block, or the definition.
     end: u32,
     /// Whether there is no such use, so that the definition goes.
@@ -58,10 +58,8 @@ pub fn rematerialise(f: &mut Function, target: &Target, options: &Options) {
     if f.call_conv.is_callable() {
         return;
     }
-    let code = Code::read(f, target);
-    let live = LiveOut::compute(f, &code);
-    let mut by_place = Vec::with_capacity(f.layout.len());
-    let most = most_alive(f, &code, &live, |_, most| by_place.push(most));
+    let alive = Alive::of(f, target);
+    let most = alive.most;
     let now = budget::waves(f, target, options, most);
     let room = |waves| budget::for_waves(f, target, options, waves, FEW_HOLES);
     // Without room for the waves that must fit, some are spilled.
@@ -76,12 +74,12 @@ pub fn rematerialise(f: &mut Function, target: &Target, options: &Options) {
         return;
     }
     let mut hot: SecondaryMap<Block, bool> = SecondaryMap::new();
-    for (&block, taken) in f.layout.iter().zip(&by_place) {
+    for (&block, taken) in f.layout.iter().zip(&alive.by_place) {
         hot[block] = taken.vgprs > goal.vgprs;
     }
     let chosen = affordable(f, candidates(f, target, &hot), (!spills).then_some(waves));
     let missing = (most.vgprs - goal.vgprs) as usize;
-    if chosen.is_empty() || reached(f, target, options, &code, &live, (most, by_place), goal) {
+    if chosen.is_empty() || alive.reaches(f, target, options, goal) {
         return;
     }
     for count in [missing, chosen.len()] {
@@ -91,14 +89,11 @@ pub fn rematerialise(f: &mut Function, target: &Target, options: &Options) {
         mir::interrupt::checkpoint();
         let mut anew = f.clone();
         apply(&mut anew, &chosen[..count]);
-        let code = Code::read(&anew, target);
-        let live = LiveOut::compute(&anew, &code);
-        let mut by_place = Vec::with_capacity(anew.layout.len());
-        let less = most_alive(&anew, &code, &live, |_, most| by_place.push(most));
+        let alive = Alive::of(&anew, target);
         // Fewer spills are worth it, too: each is an access of memory where a register is computed anew.
-        if fits(less, goal)
-            || spills && count == chosen.len() && less.vgprs < most.vgprs
-            || reached(&anew, target, options, &code, &live, (less, by_place), goal)
+        if fits(alive.most, goal)
+            || spills && count == chosen.len() && alive.most.vgprs < most.vgprs
+            || alive.reaches(&anew, target, options, goal)
         {
             *f = anew;
             return;
@@ -106,22 +101,34 @@ pub fn rematerialise(f: &mut Function, target: &Target, options: &Options) {
     }
 }
 
-fn fits(most: Dwords, goal: Dwords) -> bool {
-    most.vgprs <= goal.vgprs && most.sgprs <= goal.sgprs
+/// What is alive in a function.
+struct Alive {
+    code: Code,
+    live: LiveOut,
+    /// The most dwords at a time, and those of each block, by its place in the layout.
+    most: Dwords,
+    by_place: Vec<Dwords>,
 }
 
-/// Whether blocks have orders in which no more than `goal` is alive at a time.
-fn reached(
-    f: &Function,
-    target: &Target,
-    options: &Options,
-    code: &Code,
-    live: &LiveOut,
-    (most, by_place): (Dwords, Vec<Dwords>),
-    goal: Dwords,
-) -> bool {
-    let search = Search::new(f, target, options, code, live, most, by_place);
-    search.and_then(|mut search| search.find()).is_some_and(|(_, less)| fits(less, goal))
+impl Alive {
+    fn of(f: &Function, target: &Target) -> Self {
+        let code = Code::read(f, target);
+        let live = LiveOut::compute(f, &code);
+        let mut by_place = Vec::with_capacity(f.layout.len());
+        let most = most_alive(f, &code, &live, |_, most| by_place.push(most));
+        Self { code, live, most, by_place }
+    }
+
+    /// Whether the blocks of `f`, of which this is, have orders in which no more than `goal` is alive at a time.
+    fn reaches(&self, f: &Function, target: &Target, options: &Options, goal: Dwords) -> bool {
+        let by_place = self.by_place.clone();
+        let search = Search::new(f, target, options, &self.code, &self.live, self.most, by_place);
+        search.and_then(|mut search| search.find()).is_some_and(|(_, less)| fits(less, goal))
+    }
+}
+
+fn fits(most: Dwords, goal: Dwords) -> bool {
+    most.vgprs <= goal.vgprs && most.sgprs <= goal.sgprs
 }
 
 /// Those of `candidates` that go together, the cheapest first, and that are worth it if the last of `waves` is won, where that is what they are for.
@@ -233,8 +240,8 @@ fn candidates(f: &Function, target: &Target, hot: &SecondaryMap<Block, bool>) ->
 }
 
 /// The uses in front of which a register is computed anew: those that are not near to one in front of them.
-fn computed_at(candidate: &Candidate) -> impl Iterator<Item = Place> {
-    let mut last: Option<Place> = None;
+fn computed_at(candidate: &Candidate) -> impl Iterator<Item = Position> {
+    let mut last: Option<Position> = None;
     candidate.uses.iter().copied().filter(move |&(block, at)| {
         let first = last.is_none_or(|(other, start)| other != block || at > start + NEAR);
         if first {

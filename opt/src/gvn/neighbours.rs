@@ -275,9 +275,8 @@ impl Neighbours {
                 _ => false,
             })
         };
-        let wraps_below_zero = i32::try_from(form.constant).is_ok_and(|constant| constant >= 0);
-        let inside =
-            wraps_below_zero && !by_zeros && data.flags.contains(InstFlags::INBOUNDS) && of_argument();
+        let forwards = i32::try_from(form.constant).is_ok_and(|constant| constant >= 0);
+        let inside = forwards && !by_zeros && data.flags.contains(InstFlags::INBOUNDS) && of_argument();
         let certain = whole || inside;
         let is_accessed =
             |entry: Entry| self.accessed[entry.value].is_some_and(|accessed| reaches(accessed, block));

@@ -103,8 +103,8 @@ impl Legalizer<'_> {
 
     /// The most bytes that one access with this alignment may have.
     ///
-    /// Scratch is swizzled in elements (of a dword, if nobody asks for more), and no access may cross two;
-    /// flat accesses may go there, where GFX9 splits wide ones itself.
+    /// Scratch is swizzled in elements (of a dword, if nobody asks for more), and no access may have more of them than one, nor cross two up to GFX8
+    /// ([`Target::takes_any_dword`](mir::target::Target::takes_any_dword)); flat accesses may go there, where GFX9 splits wide ones itself.
     pub(super) fn widest(&self, mem: MemAccess) -> u64 {
         let align = 1u64 << mem.align_log2.min(6);
         let machine = self.ctx.machine;

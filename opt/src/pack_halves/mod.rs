@@ -156,11 +156,12 @@ impl Packer {
                 continue;
             }
             let mut out = Vec::new();
-            let whole = match reader {
-                Reader::Halves => tops.get(&inst).and_then(|&hi| neighbours(func, inst, hi)),
-                Reader::Dword => root(func, inst),
+            // Trees in front of it may have changed what it is made of.
+            let is_left = match reader {
+                Reader::Halves => tops.get(&inst).and_then(|&hi| neighbours(func, inst, hi)) == Some(pair),
+                Reader::Dword => root(func, inst) == Some(pair),
             };
-            if whole == Some(pair)
+            if is_left
                 && let Some(whole) = self.pack(func, pair, reader, &inside, inst, &mut packed, &mut out)
             {
                 if reader == Reader::Halves {
