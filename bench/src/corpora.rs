@@ -10,6 +10,7 @@
 use crate::estimate;
 use crate::report::{CodeRow, Facts};
 use crate::trial::{self, Outcome};
+use gcnc_tests::callees;
 use gcnc_tests::corpus;
 use gcnc_tests::measure::{self, Compiler, KernelFacts};
 use gcnc_tests::toolchain::{self, Machine};
@@ -197,18 +198,23 @@ fn module(
     choice: Choice<'_>,
 ) -> Measured {
     let stem = bitcode.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let target = machine.target()?;
     let linked = |compiler: Compiler, level| {
         let object = folder.join(format!("{}-{stem}-{}.o", corpus, compiler.name()));
         let told = |message: String| format!("{stem} with {}: {message}", compiler.name());
         run_limited(measure::command(compiler, gcnc, bitcode, &object, machine, level))
             .and_then(|()| toolchain::link(&object))
-            .and_then(|bytes| Ok((measure::kernels(&bytes)?, load(&bytes)?)))
+            .and_then(|bytes| {
+                let mut kernels = measure::kernels(&bytes)?;
+                let relocatable = std::fs::read(&object).map_err(|error| error.to_string())?;
+                callees::add(&mut kernels, &relocatable, &target)?;
+                Ok((kernels, load(&bytes)?))
+            })
             .map_err(told)
     };
     let (ours, our_object) = linked(Compiler::Gcnc, choice.level)?;
     let (theirs, their_object) = linked(Compiler::Llc, 3)?;
     let objects = [our_object, their_object];
-    let target = machine.target()?;
     let (mut rows, mut notes) = (Vec::new(), Vec::new());
     for kernel in &ours {
         let Some(other) = theirs.iter().find(|other| other.name == kernel.name) else { continue };

@@ -1,6 +1,7 @@
 //! What tests, examples and benchmarks share: host programs, reference tools, corpora.
 #![forbid(unsafe_code)]
 
+pub mod callees;
 pub mod compare;
 pub mod corpus;
 pub mod disassembly;

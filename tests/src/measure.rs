@@ -43,7 +43,7 @@ pub fn command(
         Compiler::Gcnc => {
             let mut command = Command::new(gcnc);
             command
-                .args(["-filetype=obj", "--amdhsa-code-object-version=3"])
+                .arg("-filetype=obj")
                 .args(machine.flags())
                 .arg(format!("-O{level}"))
                 .arg(bitcode)
@@ -73,7 +73,7 @@ pub fn compile(
 }
 
 /// A kernel's resources and size.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KernelFacts {
     /// Name.
     pub name: String,
@@ -97,8 +97,17 @@ pub struct KernelFacts {
     pub vgpr_spills: u64,
     /// Bytes of code.
     pub code_bytes: u64,
-    /// Its code.
+    /// Its own code.
     pub words: Vec<u32>,
+}
+
+impl KernelFacts {
+    /// Adds code that belongs to the kernel, too.
+    pub(crate) fn add(&mut self, code: &CodeFacts) {
+        self.instructions += code.instructions;
+        self.code_bytes += code.bytes;
+        self.kinds.add_all(&code.kinds);
+    }
 }
 
 /// Instructions by what executes them.
@@ -134,6 +143,18 @@ impl Kinds {
             _ => &mut self.other,
         };
         *place += 1;
+    }
+
+    /// Adds what is counted in `other`.
+    fn add_all(&mut self, other: &Self) {
+        let Self { valu, salu, vmem, smem, lds, branches, other: rest } = other;
+        self.valu += valu;
+        self.salu += salu;
+        self.vmem += vmem;
+        self.smem += smem;
+        self.lds += lds;
+        self.branches += branches;
+        self.other += rest;
     }
 }
 
@@ -196,7 +217,7 @@ fn next_entry(object: &sim::CodeObject, entry: u64) -> u64 {
 /// Else all of it is code; compilers put blocks behind an `s_endpgm`, too.
 ///
 /// # Errors
-/// There is no `s_endpgm`, or where the end is known, something is no instruction.
+/// There is no `s_endpgm` where the end is open, or something is no instruction where it is known.
 pub fn count(words: &[u32], target: &Target, open_end: bool) -> Result<CodeFacts, String> {
     let (mut facts, mut last) = (CodeFacts::default(), None);
     let mut at = 0;
@@ -215,8 +236,7 @@ pub fn count(words: &[u32], target: &Target, open_end: bool) -> Result<CodeFacts
             last = Some(facts);
         }
     }
-    let last = last.ok_or("no s_endpgm")?;
-    Ok(if open_end { last } else { facts })
+    if open_end { last.ok_or_else(|| "no s_endpgm".to_owned()) } else { Ok(facts) }
 }
 
 /// What one compiler made of one example, and what running it gave.
