@@ -1,7 +1,7 @@
 //! What only a branch needs is computed in the branch.
 //!
 //! A value whose users all stand where a branch may not lead is computed at the start of the deepest block that dominates them and that the
-//! branch decides about. Programs have such values where several of their users are in the branch, which optimisers of IR leave, and behind
+//! branch decides about. So is one whose users all stand behind a loop, if registers are free in the loop then. Programs have such values where several of their users are in the branch, which optimisers of IR leave, and behind
 //! value numbering. Nothing enters a loop, where it would be computed again, nor leaves one. What moves:
 //!
 //! * pure instructions, but for those that ask which lanes are there, if what they read takes no more registers than what they give. Instructions
@@ -29,6 +29,9 @@ use std::cell::OnceCell;
 /// Blocks of the dominator tree that are walked at a time.
 const MAX_STEPS: usize = 64;
 
+/// Headers of loops that are looked at between two blocks.
+const MAX_HEADERS: usize = 4;
+
 /// Instructions that a load passes in its block.
 const MAX_BEHIND: usize = 128;
 
@@ -38,6 +41,8 @@ const WORTH_A_REGISTER: i64 = 12;
 const WORTH_A_LOAD: i64 = 12;
 /// Registers that a group may take more.
 const MOST_REGISTERS: i64 = 4;
+/// Registers that are worth a group behind a loop, where it is waited for.
+const BEHIND_A_LOOP: i64 = 8;
 
 /// Sinks values of `func`, which is legal IR of `module`, into branches.
 pub fn sink(func: &mut Function, module: &Module, target: &Target) {
@@ -60,6 +65,7 @@ pub fn sink(func: &mut Function, module: &Module, target: &Target) {
         entry: func.entry(),
         groups: FxHashSet::default(),
         along: FxHashSet::default(),
+        headers: headers(&flow),
         kept: SecondaryMap::new(),
         sunk: SecondaryMap::new(),
         moved: false,
@@ -91,8 +97,24 @@ enum Kind {
 /// An instruction that goes to the start of `to`, if registers allow.
 struct Movable {
     inst: Inst,
-    to: Block,
+    to: Place,
     kind: Kind,
+}
+
+/// A block that a value may go to.
+#[derive(Clone, Copy)]
+struct Place {
+    block: Block,
+    /// Whether a branch decides about it. Otherwise it is behind a loop, and always reached: only registers are won.
+    decided: bool,
+}
+
+/// The places of loops' headers in the order of `flow`, from the first.
+fn headers(flow: &Flow) -> Vec<u32> {
+    let header = |l| flow.order.position(flow.loops[l].header).unwrap_or(u32::MAX);
+    let mut headers: Vec<u32> = flow.loops.iter().map(header).collect();
+    headers.sort_unstable();
+    headers
 }
 
 /// Whether `value` comes from constant memory, as a kernel's arguments do: most such values are in SGPRs.
@@ -127,6 +149,8 @@ struct Sinking<'a> {
     groups: FxHashSet<Inst>,
     /// Addresses of the block that is visited which nothing keeps there if all that may go below goes, and loads that would go.
     along: FxHashSet<Value>,
+    /// Places of loops' headers, from the first.
+    headers: Vec<u32>,
     /// What stays in each block, and what goes to its start, from the end.
     kept: SecondaryMap<Block, Vec<Inst>>,
     sunk: SecondaryMap<Block, Vec<Inst>>,
@@ -159,12 +183,12 @@ impl Sinking<'_> {
         let data = &func.insts[inst];
         if let InstKind::Load { .. } = data.kind {
             if self.groups.contains(&inst) {
-                return self.deepest(func, data, home);
+                return self.deepest(func, data, home).map(|to| to.block);
             }
             return self.place_of_load(func, data, home, behind);
         }
         let to = self.place_of_pure(func, data, home)?;
-        (self.groups.contains(&inst) || self.saves_registers(func, data, to)).then_some(to)
+        (self.groups.contains(&inst) || self.saves_registers(func, data, to)).then_some(to.block)
     }
 
     /// Where the load `data` of `home` goes, if it does: to the next block. What stays behind it is `behind`, from the end.
@@ -180,7 +204,7 @@ impl Sinking<'_> {
     }
 
     /// Where `data` of `home` would go if no registers were counted; `None` for what is not pure.
-    fn place_of_pure(&self, func: &Function, data: &InstData, home: Block) -> Option<Block> {
+    fn place_of_pure(&self, func: &Function, data: &InstData, home: Block) -> Option<Place> {
         // Whether a pixel's lane still counts changes with kills.
         let asks_lanes = matches!(data.kind, InstKind::Intrinsic { .. })
             && !func.is_kernel()
@@ -191,11 +215,25 @@ impl Sinking<'_> {
         self.deepest(func, data, home)
     }
 
-    /// The deepest block below `home` for what `data` gives that is of no loop inside `home`'s, if a branch decides about it.
-    fn deepest(&self, func: &Function, data: &InstData, home: Block) -> Option<Block> {
+    /// The deepest block below `home` for what `data` gives that is of no loop inside `home`'s, if a branch decides about it or it is behind a loop.
+    fn deepest(&self, func: &Function, data: &InstData, home: Block) -> Option<Place> {
         let way = self.way(func, data, home)?;
         let deepest = way.iter().position(|&(block, _)| self.shares_loop(home, block))?;
-        way[deepest..].iter().any(|&(_, decided)| decided).then_some(way[deepest].0)
+        let (block, decided) = (way[deepest].0, way[deepest..].iter().any(|&(_, decided)| decided));
+        (decided || self.is_behind_loop(home, block)).then_some(Place { block, decided })
+    }
+
+    /// Whether a loop stands between `home` and `to`, which are of the same loop.
+    fn is_behind_loop(&self, home: Block, to: Block) -> bool {
+        let place = |block: Block| self.flow.order.position(block.as_u32());
+        let (Some(start), Some(end)) = (place(home), place(to)) else { return false };
+        let first = self.headers.partition_point(|&header| header <= start);
+        let between = self.headers[first..].iter().take_while(|&&header| header < end);
+        let header = |&place: &u32| self.flow.order.blocks()[place as usize];
+        between
+            .take(MAX_HEADERS)
+            .map(header)
+            .any(|header| self.flow.dominators.dominates(home.as_u32(), header))
     }
 
     /// Whether `data` looks up a table, which nobody writes, at a place that `home` computes: it may go with that.
@@ -242,9 +280,10 @@ impl Sinking<'_> {
             mir::interrupt::checkpoint();
             let data = &func.insts[inst];
             let (kind, to) = if self.looks_up(func, data, block) {
-                (Kind::Table, self.deepest(func, data, block))
+                (Kind::Table, self.deepest(func, data, block).filter(|to| to.decided))
             } else if matches!(data.kind, InstKind::Load { .. }) {
-                (Kind::Load, self.place_of_load(func, data, block, &behind))
+                let to = self.place_of_load(func, data, block, &behind);
+                (Kind::Load, to.map(|block| Place { block, decided: true }))
             } else {
                 (Kind::Pure, self.place_of_pure(func, data, block))
             };
@@ -254,7 +293,7 @@ impl Sinking<'_> {
             }
             data.kind.for_each_value(|value| {
                 let was = self.users[value];
-                self.note(value, to.unwrap_or(block));
+                self.note(value, to.map_or(block, |to| to.block));
                 if self.users[value] != was {
                     changed.push((value, was));
                 }
@@ -322,7 +361,7 @@ impl Sinking<'_> {
                 if !inside
                     && !self.along.contains(&value)
                     && read.insert((group, value))
-                    && !self.is_alive(func, value, was(value), to)
+                    && !self.is_alive(func, value, was(value), to.block)
                 {
                     more[group as usize] += i64::from(dwords(func.ty(value)));
                 }
@@ -330,19 +369,23 @@ impl Sinking<'_> {
         }
         let mut sizes = vec![0i64; movable.len()];
         let mut tables = vec![0i64; movable.len()];
+        let mut decided = vec![true; movable.len()];
         for (movable, number) in movable.iter().zip(0..) {
             let group = classes.leader(number) as usize;
             sizes[group] += 1;
+            decided[group] &= movable.to.decided;
             tables[group] += i64::from(movable.kind == Kind::Table);
         }
         for (&Movable { inst, kind, .. }, number) in movable.iter().zip(0..) {
             let group = classes.leader(number) as usize;
             let asked = with_tables == (tables[group] > 0) && sizes[group] >= tables[group] * WORTH_A_LOAD;
+            let most = if decided[group] {
+                (sizes[group] / WORTH_A_REGISTER).min(MOST_REGISTERS)
+            } else {
+                -BEHIND_A_LOOP
+            };
             // Other loads are asked again when all behind them is known.
-            if kind != Kind::Load
-                && asked
-                && more[group] <= (sizes[group] / WORTH_A_REGISTER).min(MOST_REGISTERS)
-            {
+            if kind != Kind::Load && asked && more[group] <= most {
                 self.groups.insert(inst);
             }
         }
@@ -364,17 +407,17 @@ impl Sinking<'_> {
         behind.iter().filter(effects).all(|&inst| memory.writes(func, self.module, inst) >> root & 1 == 0)
     }
 
-    /// Whether what `data` reads takes no more registers up to `to` than its result does. Which values differ between lanes is guessed: asking would
+    /// Whether what `data` reads takes no more registers up to `to` than its result does, and a branch decides about it. Which values differ between lanes is guessed: asking would
     /// take longer than all the rest.
-    fn saves_registers(&self, func: &Function, data: &InstData, to: Block) -> bool {
+    fn saves_registers(&self, func: &Function, data: &InstData, to: Place) -> bool {
         let mut more = -i64::from(dwords(data.ty));
         data.kind.for_each_value(|value| {
-            let alive = self.is_alive(func, value, self.users[value].expand(), to);
+            let alive = self.is_alive(func, value, self.users[value].expand(), to.block);
             if !alive && !self.along.contains(&value) {
                 more += i64::from(dwords(func.ty(value)));
             }
         });
-        more <= 0
+        to.decided && more <= 0
     }
 
     /// Whether `value`, whose users stand where `users` dominates, is in a register at `to` anyway.

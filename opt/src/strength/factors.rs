@@ -116,7 +116,6 @@ fn reduce_block(
     steps: &mut Steps,
 ) {
     let mut known: FxHashMap<(Value, Value), Vec<Known>> = FxHashMap::default();
-    let mut of: FxHashMap<Value, &[Product]> = FxHashMap::default();
     let mut addresses: FxHashMap<(Value, Option<Value>, Value, Value, i64), Vec<Address>> =
         FxHashMap::default();
     let mut accessed: FxHashSet<Value> = FxHashSet::default();
@@ -125,7 +124,6 @@ fn reduce_block(
         accessed.extend(address_of(&func.insts[inst].kind));
         let Some(value) = func.insts[inst].result else { continue };
         if let Some(found) = products.get(&inst) {
-            of.insert(value, found);
             let vector = uniformity.is_divergent_at(value, block);
             let makes = |step: Value, by: i64| {
                 by == 1
@@ -134,7 +132,7 @@ fn reduce_block(
             };
             reduce_product(func, inst, value, found, &mut known, steps, makes);
         } else if let InstKind::PtrAdd { base, index: Some(index), scale, offset } = func.insts[inst].kind
-            && let Some((found, beside)) = parts(func, index, &of)
+            && let Some((found, beside)) = parts(func, index, products)
         {
             let divergent = |part: Value| uniformity.is_divergent_at(part, block);
             if divergent(index)
@@ -168,13 +166,14 @@ fn reduce_block(
     }
 }
 
-/// The products that an index is, alone or with a value that is added without an overflow.
+/// The products that an index is, wherever they are made, alone or with a value that is added without an overflow.
 fn parts<'a>(
     func: &Function,
     index: Value,
-    of: &FxHashMap<Value, &'a [Product]>,
+    products: &'a FxHashMap<Inst, Vec<Product>>,
 ) -> Option<(&'a [Product], Option<Value>)> {
-    if let Some(found) = of.get(&index) {
+    let of = |value| products.get(&func.def_inst(value)?).map(Vec::as_slice);
+    if let Some(found) = of(index) {
         return Some((found, None));
     }
     let data = &func.insts[func.def_inst(index)?];
@@ -182,7 +181,7 @@ fn parts<'a>(
     if !data.flags.contains(InstFlags::NSW) {
         return None;
     }
-    [(a, b), (b, a)].into_iter().find_map(|(product, own)| Some((*of.get(&product)?, Some(own))))
+    [(a, b), (b, a)].into_iter().find_map(|(product, own)| Some((of(product)?, Some(own))))
 }
 
 /// Whether a value has few bits, as the numbers of lanes and parts of them have, and its sign is no question.
