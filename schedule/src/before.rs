@@ -16,8 +16,9 @@ use mir::machine::{Block, BlockData, Function, Inst, Stage};
 use mir::target::Target;
 
 /// An order in which more waves fit is taken if a wave takes a fifth longer at most by the estimate, which says too little of what other waves do meanwhile: of
-/// some thirty kernels of twelve projects that this decides (gfx900 and gfx1030), four are slower, by 0.1 to 5 %, and twenty are faster by up to 24; of 58 shaders one is
-/// slower, by 9 %. Nine more, CLBlast's products of matrices among them, take between a fourth and a third longer by it, and are 17 to 33 % slower then.
+/// 31 kernels of twelve projects that this decides (gfx900 and gfx1030), twelve are slower, by 0.1 to 5 %, and nineteen are faster by up to 24; of 58 shaders
+/// one is slower, by 9 %. Eight more, seven of them CLBlast's products of matrices, take between a fourth and a third longer by it, and are slower by
+/// 16 to 33 % then.
 const SLACK: u64 = 5;
 
 /// Orders the instructions of each block of `f`, whose registers are virtual, so that latencies are hidden.

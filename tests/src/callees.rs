@@ -1,7 +1,7 @@
 //! The functions that kernels call, by the relocations of a relocatable object.
 //!
-//! A compiler that calls a function writes it once, one that inlines it once for each call: what a kernel takes is its own code and that of all functions it can
-//! reach. Calls through pointers that are computed elsewhere are not followed.
+//! A compiler that calls a function writes it once, one that inlines it once for each call: what a kernel takes is its own code and that of all functions
+//! it can reach. Calls through pointers that are computed elsewhere are not followed.
 
 use crate::measure::{self, CodeFacts, KernelFacts};
 use mir::target::Target;
@@ -85,7 +85,8 @@ fn callees(file: &object::File<'_>, functions: &[Code<'_>]) -> Vec<Vec<usize>> {
     callees
 }
 
-/// What the lower half of a distance leads to whose relocation names the section alone: it is counted from behind `s_getpc_b64`, four bytes in front of its place.
+/// What the lower half of a distance leads to whose relocation names the section alone: it is counted from behind `s_getpc_b64`, four bytes in front of its
+/// place.
 fn local(
     file: &object::File<'_>,
     symbol: SymbolIndex,
