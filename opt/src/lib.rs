@@ -41,6 +41,7 @@ pub mod merge_memory;
 pub mod narrow;
 pub mod no_clobber;
 mod origin;
+pub mod pack_bytes;
 pub mod pack_halves;
 mod params;
 pub mod pipeline_loads;
