@@ -77,7 +77,7 @@ pub fn compile(
 pub struct KernelFacts {
     /// Name.
     pub name: String,
-    /// Instructions.
+    /// Instructions of its own code, and of the functions that it reaches where [`crate::callees::add`] has added them.
     pub instructions: u64,
     /// The same by kind.
     pub kinds: Kinds,
@@ -95,14 +95,14 @@ pub struct KernelFacts {
     pub sgpr_spills: u64,
     /// VGPRs spilled, in dwords of a lane.
     pub vgpr_spills: u64,
-    /// Bytes of code.
+    /// Bytes of those instructions.
     pub code_bytes: u64,
-    /// Its own code.
+    /// Its own code alone.
     pub words: Vec<u32>,
 }
 
 impl KernelFacts {
-    /// Adds code that belongs to the kernel, too.
+    /// Adds the code of a function that the kernel reaches.
     pub(crate) fn add(&mut self, code: &CodeFacts) {
         self.instructions += code.instructions;
         self.code_bytes += code.bytes;
