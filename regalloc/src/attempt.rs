@@ -7,8 +7,8 @@
 use crate::files::{FILES, FileLimits, PerFile, available, kind_of};
 use crate::graph::{Graph, Numbering};
 use crate::liveness::{Kind, Liveness};
-use crate::occupancy::Mask;
-use crate::pack::{File, UNBOUND};
+use crate::occupancy::{Mask, Occupancy};
+use crate::pack::{File, Packing, UNBOUND};
 use crate::resources::{note_whole_wave, place_lane_registers, resources};
 use crate::rewrite::{Bound, Rewriter};
 use crate::round::{Round, Waves};
@@ -16,9 +16,10 @@ use crate::spill::Spills;
 use crate::webs::Webs;
 use crate::{Allocator, Options, checker, join};
 use mir::Result;
-use mir::machine::{Function, RegFile, VReg};
+use mir::machine::{Function, PReg, RegFile, VReg};
 use mir::target::Target;
 use rustc_hash::FxHashSet;
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -37,6 +38,11 @@ const WORTH_A_SAVE: usize = 64;
 /// SGPRs that count besides those of the packing: VCC, FLAT_SCRATCH and XNACK_MASK.
 const SPECIAL_SGPRS: u16 = 6;
 
+/// Whether `f` goes on after a call.
+fn has_calls(f: &Function) -> bool {
+    f.calls.iter().any(|site| !site.tail)
+}
+
 /// What an attempt knows of the function.
 pub(crate) struct Attempt<'a> {
     target: &'a Target,
@@ -51,7 +57,7 @@ pub(crate) struct Attempt<'a> {
     /// Whether tuples live as a whole, and webs inside of a block from their first position to their last.
     quick: bool,
     files: PerFile<File>,
-    /// The VGPRs that a function which calls none may change, if that is not all.
+    /// The VGPRs that a function which is called may change without saving them.
     unsaved: Option<File>,
 }
 
@@ -173,37 +179,24 @@ impl<'a> Attempt<'a> {
             let (kind, registers) = (kind_of(file), &self.files[file]);
             let occupancy = &mut memory.files[file];
             let mut packed = round.pack(kind, registers, most[file], occupancy, at);
-            let few;
-            let mut allowed = registers;
-            if let Some(unsaved) = &self.unsaved
-                && file == RegFile::Vgpr
-                && packed.failed.is_empty()
-                && most[file] <= available(kind, unsaved)
-                && registers.allowed.and_not(&unsaved.allowed).and(&Mask::run(0, packed.high)).count() > 0
-            {
-                // What callers do not expect back costs no store and load.
-                let all = packed.high;
-                let other = round.pack(kind, unsaved, most[file], occupancy, at);
-                if other.failed.is_empty() {
-                    (packed, allowed) = (other, unsaved);
-                    let waves = Waves { kind, apart: lanes, ..waves };
-                    few = self.few_saved(round.f, registers, unsaved, &waves, packed.high, all);
-                    if let Some(few) = &few {
-                        let other = round.pack(kind, few, most[file], occupancy, at);
-                        if other.failed.is_empty() {
-                            (packed, allowed) = (other, few);
-                        } else {
-                            packed = round.pack(kind, unsaved, most[file], occupancy, at);
-                        }
-                    }
-                } else {
-                    packed = round.pack(kind, registers, most[file], occupancy, at);
-                }
+            let mut allowed = Cow::Borrowed(registers);
+            let callee = self.unsaved.as_ref().filter(|_| file == RegFile::Vgpr && packed.failed.is_empty());
+            let callee = callee.filter(|unsaved| self.taken_saved(round, unsaved, at) > 0);
+            let suffice = |unsaved: &&File| !has_calls(round.f) && most[file] <= available(kind, unsaved);
+            if let Some(unsaved) = callee.filter(suffice) {
+                let waves = Waves { kind, apart: lanes, ..waves };
+                (packed, allowed) = self.save_none(round, packed.high, most[file], unsaved, &waves, occupancy, at);
             }
             if packed.failed.is_empty() && !self.quick {
                 let apart = if file == RegFile::Sgpr { SPECIAL_SGPRS } else { lanes };
                 waves = Waves { kind, apart, ..waves };
-                packed = waves.improve(round, packed, most[file] as u16, allowed, occupancy, at);
+                let (improved, used) = waves.improve(round, packed, most[file] as u16, &allowed, occupancy, at);
+                packed = match callee.filter(|unsaved| !suffice(unsaved)) {
+                    Some(unsaved) => {
+                        self.save_few(round, (improved, &used), most[file], unsaved, &waves, occupancy, at)
+                    }
+                    None => improved,
+                };
                 waves.bound = waves.bound.min(waves.fit(packed.high));
             }
             if !packed.failed.is_empty() {
@@ -212,6 +205,75 @@ impl<'a> Attempt<'a> {
             high = packed.high;
         }
         Ok(Ok(high))
+    }
+
+    /// Packed VGPRs that callers expect back.
+    fn taken_saved(&self, round: &Round<'_>, unsaved: &File, at: &[u16]) -> u32 {
+        let saved = self.files.vgpr.allowed.and_not(&unsaved.allowed);
+        saved.and(&round.taken(Kind::Vgpr, at)).count()
+    }
+
+    /// Packs VGPRs, of which `all` take more than the `unsaved` ones, into those: what callers do not expect back costs no store and load. A long function saves
+    /// some where more waves fit for it.
+    fn save_none<'b>(
+        &'b self,
+        round: &mut Round<'_>,
+        all: u16,
+        most: i32,
+        unsaved: &'b File,
+        waves: &Waves<'_>,
+        occupancy: &mut Occupancy,
+        at: &mut [u16],
+    ) -> (Packing, Cow<'b, File>) {
+        let registers = &self.files.vgpr;
+        let packed = round.pack(Kind::Vgpr, unsaved, most, occupancy, at);
+        if !packed.failed.is_empty() {
+            return (round.pack(Kind::Vgpr, registers, most, occupancy, at), Cow::Borrowed(registers));
+        }
+        let Some(few) = self.few_saved(round.f, registers, unsaved, waves, packed.high, all) else {
+            return (packed, Cow::Borrowed(unsaved));
+        };
+        let packed = round.pack(Kind::Vgpr, &few, most, occupancy, at);
+        if packed.failed.is_empty() {
+            return (packed, Cow::Owned(few));
+        }
+        (round.pack(Kind::Vgpr, unsaved, most, occupancy, at), Cow::Borrowed(unsaved))
+    }
+
+    /// Packs VGPRs of a function that cannot do without those that callers expect back, as values live across calls or are too many, into as few of them as may
+    /// be without a wave less, and without a move more. `packed` are they already, and into what.
+    fn save_few(
+        &self,
+        round: &mut Round<'_>,
+        (packed, used): (Packing, &File),
+        most: i32,
+        unsaved: &File,
+        waves: &Waves<'_>,
+        occupancy: &mut Occupancy,
+        at: &mut [u16],
+    ) -> Packing {
+        let taken = self.taken_saved(round, unsaved, at) as i32;
+        let below = Mask::run(0, waves.limit(waves.fit(packed.high)));
+        let free = File { allowed: unsaved.allowed.and(&below), fixed: unsaved.fixed.clone() };
+        let least = (round.pressure(Kind::Vgpr, &free) - available(Kind::Vgpr, &free)).max(0);
+        let saved = self.files.vgpr.allowed.and(&below).and_not(&unsaved.allowed);
+        if least >= taken {
+            return packed;
+        }
+        let most_missed = round.missed(Kind::Vgpr, at);
+        // Tuples leave holes.
+        for few in [least, least + least / 8 + 2] {
+            if few >= taken {
+                break;
+            }
+            let mut file = free.clone();
+            (0..PReg::VGPRS).filter(|&n| saved.contains(n)).take(few as usize).for_each(|n| file.allowed.insert(n));
+            let packed = round.pack(Kind::Vgpr, &file, most, occupancy, at);
+            if packed.failed.is_empty() && round.missed(Kind::Vgpr, at) <= most_missed {
+                return packed;
+            }
+        }
+        round.pack(Kind::Vgpr, used, most, occupancy, at)
     }
 
     /// VGPRs with which more waves fit than with the `unsaved` ones up to `high`, if the function is long enough to save some of all: `all` suffice.

@@ -129,14 +129,12 @@ impl FileLimits {
         file
     }
 
-    /// The VGPRs of `file` that the callers of `f` do not expect back, if it has callers and calls nothing itself: values that live across a call need
-    /// the others, and so has it to save them.
+    /// The VGPRs of `file` that the callers of `f` do not expect back, if it has callers.
     pub fn unsaved_vectors(&self, f: &Function, file: &File) -> Option<File> {
-        if !f.call_conv.is_callable() || f.calls.iter().any(|site| !site.tail) {
+        if !f.call_conv.is_callable() {
             return None;
         }
-        let graphics = f.saves_as_graphics();
-        let saved = (0..self.vgprs).filter(|&n| mir::abi::call::is_callee_saved(PReg::vgpr(n), graphics));
+        let saved = (0..self.vgprs).filter(|&n| f.saves(PReg::vgpr(n)));
         let saved = saved.fold(Mask::default(), |mask, n| mask.or(&Mask::run(n, 1)));
         Some(File { allowed: file.allowed.and_not(&saved), fixed: file.fixed.clone() })
     }

@@ -4,7 +4,7 @@ use crate::files::{VCC_PAIR, available, vgpr_budget};
 use crate::graph::Numbering;
 use crate::liveness::{Kind, Liveness};
 use crate::occupancy::{Mask, Occupancy};
-use crate::pack::{self, File, Hints, Packing, PerKind};
+use crate::pack::{self, File, Hints, Packing, PerKind, UNBOUND};
 use crate::repair;
 use crate::spill::Pressure;
 use crate::webs::Webs;
@@ -93,6 +93,18 @@ impl<'a> Round<'a> {
         packed
     }
 
+    /// Registers that `at` has webs of `kind` in.
+    pub fn taken(&self, kind: Kind, at: &[u16]) -> Mask {
+        let mut taken = Mask::default();
+        for item in self.items.of(kind) {
+            let first = at[item.root.as_u32() as usize];
+            if first != UNBOUND {
+                taken.insert_run(first, item.width);
+            }
+        }
+        taken
+    }
+
     /// Most dwords of `kind` alive at once, those that the code names included.
     pub fn pressure(&self, kind: Kind, file: &File) -> i32 {
         let mut pressure = Pressure::new(self.numbering.len());
@@ -108,7 +120,7 @@ impl<'a> Round<'a> {
     }
 
     /// Wishes of the webs of `kind` that did not come true: most of them are moves.
-    fn missed(&self, kind: Kind, at: &[u16]) -> usize {
+    pub fn missed(&self, kind: Kind, at: &[u16]) -> usize {
         self.hints.missed(self.items.of(kind), at)
     }
 
@@ -168,16 +180,16 @@ impl Waves<'_> {
     }
 
     /// Packs more tightly where `most`, the registers alive at once, would let more waves fit than `packed`
-    /// does; else a short function into no more VGPRs than that, where it takes no move more.
-    pub fn improve(
+    /// does; else a short function into no more VGPRs than that, where it takes no move more. Gives what of `file` was packed into, too.
+    pub fn improve<'f>(
         &self,
         round: &mut Round<'_>,
         packed: Packing,
         most: u16,
-        file: &File,
+        file: &'f File,
         occupancy: &mut Occupancy,
         at: &mut [u16],
-    ) -> Packing {
+    ) -> (Packing, Cow<'f, File>) {
         let (now, best) = (self.fit(packed.high), self.fit(most).min(self.bound));
         let items = round.items.of(self.kind).len();
         let goals: SmallVec<[u16; 2]> = if now < best {
@@ -185,7 +197,7 @@ impl Waves<'_> {
         } else if self.kind == Kind::Vgpr && packed.high > most && items <= SHORT {
             smallvec![most]
         } else {
-            return packed;
+            return (packed, Cow::Borrowed(file));
         };
         // For waves moves are made, for fewer registers alone none.
         let most_missed = if now < best { usize::MAX } else { round.missed(self.kind, at) };
@@ -195,9 +207,9 @@ impl Waves<'_> {
             tight.allowed = tight.allowed.and(&Mask::run(0, limit).or(&vcc));
             let packed = round.pack(self.kind, &tight, i32::from(most), occupancy, at);
             if packed.failed.is_empty() && round.missed(self.kind, at) <= most_missed {
-                return packed;
+                return (packed, Cow::Owned(tight));
             }
         }
-        round.pack(self.kind, file, i32::from(most), occupancy, at)
+        (round.pack(self.kind, file, i32::from(most), occupancy, at), Cow::Borrowed(file))
     }
 }

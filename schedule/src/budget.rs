@@ -1,7 +1,7 @@
 //! How many registers a function may take without costing anything.
 
 use crate::live::Dwords;
-use mir::machine::Function;
+use mir::machine::{Function, PReg};
 use mir::target::{Limits, Target};
 use std::ops::RangeInclusive;
 
@@ -40,6 +40,8 @@ struct Occupancy<'a> {
     waves: RangeInclusive<u32>,
     /// Most registers there are.
     hard: Dwords,
+    /// VGPRs of those that a function may change without saving them.
+    unsaved: u32,
 }
 
 impl<'a> Occupancy<'a> {
@@ -64,10 +66,15 @@ impl<'a> Occupancy<'a> {
             Some(groups) if !f.lds.dynamic => (groups * groups_waves / simds).max(1),
             _ => limits.max_waves_per_simd,
         };
-        let mut this = Self { limits, specials, waves: least..=by_lds.max(least), hard: Dwords::default() };
+        let mut this = Self { limits, specials, waves: least..=by_lds.max(least), hard: Dwords::default(), unsaved: 0 };
         this.hard = Dwords {
             sgprs: this.sgprs(1).min(wanted(options.max_sgprs).saturating_sub(specials)),
             vgprs: this.vgprs(least).min(wanted(options.max_vgprs)),
+        };
+        let vgprs = 0..this.hard.vgprs as u16;
+        this.unsaved = match f.call_conv.is_callable() {
+            true => vgprs.filter(|&n| !f.saves(PReg::vgpr(n))).count() as u32,
+            false => this.hard.vgprs,
         };
         this
     }
@@ -167,6 +174,9 @@ pub(crate) fn better(
     }
     let goal = if most.vgprs > without_holes(occupancy.hard.vgprs) {
         Dwords { vgprs: without_holes(occupancy.hard.vgprs), ..most }
+    } else if most.vgprs > without(occupancy.unsaved, holes) {
+        // What is saved is stored and loaded.
+        Dwords { vgprs: without(occupancy.unsaved, holes), ..most }
     } else {
         let waves = occupancy.waves(most) + 1;
         let goal = Dwords {
