@@ -4,9 +4,9 @@
 //! of the vector that the array is, a store puts one in and stores the vector. The array is then an object like others, and its elements are
 //! in registers.
 //!
-//! An array qualifies while every use of its address is a plain load or store. At variable indices all have the size of the elements, elsewhere a
-//! multiple of it; so promotion never leaves an array in memory whose accesses have become so wide. An index out of bounds is undefined
-//! in both forms. Cost: linear.
+//! An array qualifies while every use of its address is a plain load or store, a block copy from or to memory that is no stack object, or a fill of
+//! constant length. At variable indices all have the size of the elements, elsewhere a multiple of it; so promotion never leaves an array in memory
+//! whose accesses have become so wide. An index out of bounds is undefined in both forms. Cost: linear.
 
 use super::is_whole;
 use crate::bits::sext64;
@@ -39,7 +39,9 @@ struct Array {
 struct Access {
     inst: Inst,
     spot: u32,
-    ty: Type,
+    /// Type and bytes of the value; no type where they are copied or filled.
+    ty: Option<Type>,
+    bytes: u64,
 }
 
 struct Search<'a> {
@@ -159,7 +161,32 @@ impl Search<'_> {
                         args.iter().copied().filter(|&arg| self.at[arg].is_some_and(indexed)).collect();
                     indexed.into_iter().for_each(|arg| self.lose(arg));
                 }
+                InstKind::Intrinsic { intrinsic, args } => self.intrinsic(inst, *intrinsic, args),
                 kind => kind.for_each_value(|value| self.lose(value)),
+            }
+        }
+    }
+
+    /// Block copies and fills of constant length at places that are constant; what else has a pointer may do anything with it.
+    fn intrinsic(&mut self, inst: Inst, intrinsic: Intrinsic, args: &[Value]) {
+        use Intrinsic::{Memcpy, MemcpyInline, Memmove, Memset, MemsetInline};
+        let fill = matches!(intrinsic, Memset | MemsetInline);
+        let [pointers @ .., len, volatile] = args else { return args.iter().for_each(|&arg| self.lose(arg)) };
+        let known = fill || matches!(intrinsic, Memcpy | MemcpyInline | Memmove);
+        let bytes = self.func.as_int(*len).filter(|_| known && self.func.as_int(*volatile) == Some(0));
+        let (&[to, from], Some(bytes)) = (pointers, bytes) else {
+            return args.iter().for_each(|&arg| self.lose(arg));
+        };
+        for (pointer, other) in [(to, from), (from, to)] {
+            let Some(spot) = self.at[pointer] else { continue };
+            let elsewhere = match self.func.ty(other).addr_space() {
+                Some(space) => !fill && !matches!(space, AddrSpace::PRIVATE | AddrSpace::FLAT),
+                None => fill && pointer == to,
+            };
+            if elsewhere && self.spots[spot as usize].indices.is_empty() {
+                self.accesses.push(Access { inst, spot, ty: None, bytes });
+            } else {
+                self.lose(pointer);
             }
         }
     }
@@ -200,7 +227,7 @@ impl Search<'_> {
                 !matches!(bytes, Some(4 | 8)) || array.element.is_some_and(|known| Some(known) != bytes);
             array.element = bytes;
         }
-        self.accesses.push(Access { inst, spot, ty });
+        self.accesses.push(Access { inst, spot, ty: Some(ty), bytes: self.types.store_bytes(ty) });
     }
 
     /// Drops arrays with accesses that are not of whole elements.
@@ -209,13 +236,13 @@ impl Search<'_> {
             let spot = &self.spots[access.spot as usize];
             let array = &mut self.arrays[spot.array as usize];
             let Some(element) = array.element else { continue };
-            let bytes = self.types.store_bytes(access.ty);
+            let bytes = access.bytes;
             let whole = |distance: i64| distance % element as i64 == 0;
             let inside = !spot.indices.is_empty()
                 || u64::try_from(spot.offset).is_ok_and(|at| at.saturating_add(bytes) <= array.bytes);
             array.lost |= bytes == 0
                 || array.bytes <= element
-                || !is_whole(access.ty, bytes)
+                || access.ty.is_some_and(|ty| !is_whole(ty, bytes))
                 || !inside
                 || !whole(bytes as i64)
                 || !whole(spot.offset)
@@ -227,7 +254,7 @@ impl Search<'_> {
 
 /// Makes an access at a variable index one of the whole array; what stands in front of it goes to `out`.
 fn rewrite(func: &mut Function, access: &Access, spot: &Spot, array: &Array, out: &mut Vec<Inst>) {
-    let (Type::Scalar(scalar), Some(element)) = (access.ty, array.element) else { return };
+    let (Some(Type::Scalar(scalar)), Some(element)) = (access.ty, array.element) else { return };
     let loc = func.locs[access.inst];
     let mut push = |func: &mut Function, kind, ty| {
         let inst = func.make_inst(kind, ty, InstFlags::empty());
