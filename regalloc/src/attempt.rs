@@ -185,12 +185,14 @@ impl<'a> Attempt<'a> {
             let suffice = |unsaved: &&File| !has_calls(round.f) && most[file] <= available(kind, unsaved);
             if let Some(unsaved) = callee.filter(suffice) {
                 let waves = Waves { kind, apart: lanes, ..waves };
-                (packed, allowed) = self.save_none(round, packed.high, most[file], unsaved, &waves, occupancy, at);
+                (packed, allowed) =
+                    self.save_none(round, packed.high, most[file], unsaved, &waves, occupancy, at);
             }
             if packed.failed.is_empty() && !self.quick {
                 let apart = if file == RegFile::Sgpr { SPECIAL_SGPRS } else { lanes };
                 waves = Waves { kind, apart, ..waves };
-                let (improved, used) = waves.improve(round, packed, most[file] as u16, &allowed, occupancy, at);
+                let (improved, used) =
+                    waves.improve(round, packed, most[file] as u16, &allowed, occupancy, at);
                 packed = match callee.filter(|unsaved| !suffice(unsaved)) {
                     Some(unsaved) => {
                         self.save_few(round, (improved, &used), most[file], unsaved, &waves, occupancy, at)
@@ -267,7 +269,10 @@ impl<'a> Attempt<'a> {
                 break;
             }
             let mut file = free.clone();
-            (0..PReg::VGPRS).filter(|&n| saved.contains(n)).take(few as usize).for_each(|n| file.allowed.insert(n));
+            (0..PReg::VGPRS)
+                .filter(|&n| saved.contains(n))
+                .take(few as usize)
+                .for_each(|n| file.allowed.insert(n));
             let packed = round.pack(Kind::Vgpr, &file, most, occupancy, at);
             if packed.failed.is_empty() && round.missed(Kind::Vgpr, at) <= most_missed {
                 return packed;

@@ -66,7 +66,8 @@ impl<'a> Occupancy<'a> {
             Some(groups) if !f.lds.dynamic => (groups * groups_waves / simds).max(1),
             _ => limits.max_waves_per_simd,
         };
-        let mut this = Self { limits, specials, waves: least..=by_lds.max(least), hard: Dwords::default(), unsaved: 0 };
+        let mut this =
+            Self { limits, specials, waves: least..=by_lds.max(least), hard: Dwords::default(), unsaved: 0 };
         this.hard = Dwords {
             sgprs: this.sgprs(1).min(wanted(options.max_sgprs).saturating_sub(specials)),
             vgprs: this.vgprs(least).min(wanted(options.max_vgprs)),

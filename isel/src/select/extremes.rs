@@ -84,8 +84,10 @@ impl<'a> Selector<'a> {
             Float::Half if self.exists(V_MED3_F16) => V_MED3_F16,
             _ => return Ok(false),
         };
-        let inline = |bits, v| self.is_inline_value(bits, v);
-        if !in_order(low, high, float) || !inline(low, inner[1]) && !inline(high, args[1]) {
+        // Two constants that are no inline ones are worth registers where others are bounded by them, too.
+        let is_inline = self.is_inline_value(low, inner[1]) || self.is_inline_value(high, args[1]);
+        let is_shared = || [inner[1], args[1]].iter().all(|&bound| self.values[bound].uses > 1);
+        if !in_order(low, high, float) || !is_inline && !is_shared() {
             return Ok(false);
         }
         let sources = [self.float_src(x), self.float_src(inner[1]), self.float_src(args[1])];

@@ -5,6 +5,7 @@
 //! approximations and the correctly rounded sequences that the ISA manuals give for `v_div_*` and
 //! `v_sqrt`/`v_rsq`.
 
+use super::magnitude::SMALLEST_NORMAL;
 use super::{Legalizer, Parts};
 use mir::ir::*;
 use mir::target::Features;
@@ -324,7 +325,10 @@ impl Legalizer<'_> {
         let is_one = |b: &super::super::builder::Builder<'_>, v: Value, bits: u64| matches!(b.func.as_const(v), Some(Const::Float(c)) if *c == bits);
         let accurate_enough = self.fpmath_ulp_256 >= ONE_ULP;
         // rcp has 1 ulp, but flushes denormals.
-        if approximate || accurate_enough && self.flushes_single() {
+        let denominator = self.float_magnitude(y);
+        let is_normal = denominator.has_normal_reciprocal(self.flushes_single());
+        let reciprocal_will_do = self.flushes_single() || is_normal;
+        if approximate || accurate_enough && reciprocal_will_do {
             for (bits, negative) in [(0x3f80_0000u64, false), (0xbf80_0000, true)] {
                 if is_one(&self.b, x, bits) {
                     let y = if negative { self.b.fneg(y) } else { y };
@@ -332,7 +336,7 @@ impl Legalizer<'_> {
                 }
             }
         }
-        if approximate || accurate_enough && self.flushes_single() && self.flags.contains(InstFlags::ARCP) {
+        if approximate || accurate_enough && reciprocal_will_do && self.flags.contains(InstFlags::ARCP) {
             let reciprocal = self.b.intrinsic(Intrinsic::Rcp, &[y], Type::F32);
             return Ok(self.b.fmul(x, reciprocal));
         }
@@ -340,8 +344,14 @@ impl Legalizer<'_> {
             if let Some(quotient) = self.multiply_by_reciprocal(x, y) {
                 return Ok(quotient);
             }
+            if is_normal {
+                let reciprocal = self.b.intrinsic(Intrinsic::Rcp, &[y], Type::F32);
+                return Ok(self.b.fmul(x, reciprocal));
+            }
             return Ok(if self.flushes_single() {
                 self.divide_single_scaled(x, y)
+            } else if denominator.has_normal_quarter() && self.float_magnitude(x).has_normal_quarter() {
+                self.divide_single_quarters(x, y)
             } else {
                 self.divide_single_by_parts(x, y)
             });
@@ -373,6 +383,18 @@ impl Legalizer<'_> {
         let reciprocal = self.b.intrinsic(Intrinsic::Rcp, &[scaled], Type::F32);
         let quotient = self.b.fmul(x, reciprocal);
         self.b.fmul(scale, quotient)
+    }
+
+    /// 2.5 ulp with denormals, where neither number nor its quarter is one: the reciprocal of a quarter of the largest denominator is normal.
+    fn divide_single_quarters(&mut self, x: Value, y: Value) -> Value {
+        let quarter = self.b.f32(0.25);
+        let scaled = self.b.fmul(y, quarter);
+        let reciprocal = self.b.intrinsic(Intrinsic::Rcp, &[scaled], Type::F32);
+        let numerator = match self.b.func.as_const(x) {
+            Some(&Const::Float(bits)) => self.b.f32(f32::from_bits(bits as u32) * 0.25),
+            _ => self.b.fmul(x, quarter),
+        };
+        self.b.fmul(numerator, reciprocal)
     }
 
     /// 2.5 ulp with denormals: mantissas are divided, exponents subtracted.
@@ -507,19 +529,27 @@ impl Legalizer<'_> {
         }
     }
 
+    /// Exponent of the smallest number whose root is found as it is.
+    const LEAST_UNSCALED_ROOT: i32 = -60;
+
     fn single_root(&mut self, x: Value) -> Value {
-        if self.flags.contains(InstFlags::AFN) || self.fpmath_ulp_256 >= ONE_ULP && self.flushes_single() {
+        let exact = self.fpmath_ulp_256 < ONE_ULP;
+        let least = self.float_magnitude(x).least;
+        let any_will_do = self.flushes_single() || least >= SMALLEST_NORMAL;
+        if self.flags.contains(InstFlags::AFN) || !exact && any_will_do {
             return self.b.intrinsic(Intrinsic::AmdgcnSqrt, &[x], Type::F32);
         }
         // Small numbers are scaled up by 2^64 (the root by 2^32): the instruction flushes denormals, and
         // where the mode does, residues of 2^-47 of the operand must not be denormal either.
-        let limit = self.b.f32(2f32.powi(-60));
-        let small = self.b.fcmp(FloatPredicate::Olt, x, limit);
-        let up = self.b.f32(2f32.powi(64));
-        let scaled = self.b.fmul(x, up);
-        let scaled = self.b.select(small, scaled, x);
+        let (mut small, mut scaled) = (None, x);
+        if least < Self::LEAST_UNSCALED_ROOT {
+            let limit = self.b.f32(2f32.powi(Self::LEAST_UNSCALED_ROOT));
+            let is_small = self.b.fcmp(FloatPredicate::Olt, x, limit);
+            let up = self.b.f32(2f32.powi(64));
+            let moved = self.b.fmul(x, up);
+            (small, scaled) = (Some(is_small), self.b.select(is_small, moved, x));
+        }
         let mut root = self.b.intrinsic(Intrinsic::AmdgcnSqrt, &[scaled], Type::F32);
-        let exact = self.fpmath_ulp_256 < ONE_ULP;
         if exact {
             // One of the neighbours may be nearer.
             let bits = self.b.bitcast(root, Type::I32);
@@ -537,6 +567,7 @@ impl Legalizer<'_> {
             let take_above = self.b.fcmp(FloatPredicate::Ogt, residue_above, zero);
             root = self.b.select(take_above, above, lower);
         }
+        let Some(small) = small else { return root };
         let down = self.b.f32(2f32.powi(-32));
         let unscaled = self.b.fmul(root, down);
         // Zeros and +infinity are their own roots: one neighbour's residue is a NaN there, the other's a NaN or a zero, so none is taken.

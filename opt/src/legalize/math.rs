@@ -154,17 +154,21 @@ impl Legalizer<'_> {
         self.b.select(over, infinity, result)
     }
 
-    /// Whether `x` is a half in a wider format, of which none is denormal.
+    /// Whether `x` is a half in a wider format, of which none is denormal, or its negative.
     ///
     /// Source: LLVM's `valueIsKnownNeverF32Denorm`.
     fn is_extended_half(&self, x: Value) -> bool {
-        let kind = self.b.func.def_inst(x).map(|inst| &self.b.func.insts[inst].kind);
-        matches!(kind, Some(&InstKind::Cast { op: CastOp::FpExt, arg }) if self.b.ty(arg) == Type::F16)
+        let kind = |x| self.b.func.def_inst(x).map(|inst| &self.b.func.insts[inst].kind);
+        let positive = match kind(x) {
+            Some(&InstKind::Unary { op: UnaryOp::FNeg, arg }) => arg,
+            _ => x,
+        };
+        matches!(kind(positive), Some(&InstKind::Cast { op: CastOp::FpExt, arg }) if self.b.ty(arg) == Type::F16)
     }
 
     /// The hardware's logarithm of `x`, scaled by 2^32 where it is denormal, and whether it is; nothing where that cannot be or does not matter.
     fn scaled_log(&mut self, x: Value) -> (Value, Option<Value>) {
-        if self.flushes_single() || self.is_extended_half(x) {
+        if self.flushes_single() || self.is_never_denormal(x) {
             return (self.b.intrinsic(Intrinsic::AmdgcnLog, &[x], Type::F32), None);
         }
         let limit = self.b.f32(f32::MIN_POSITIVE);

@@ -40,6 +40,7 @@ mod int;
 mod int_intrinsics;
 mod intrinsics;
 mod lane_crossing;
+mod magnitude;
 mod masked;
 mod math;
 mod memory;

@@ -61,7 +61,9 @@ impl Legalizer<'_> {
         }
         let value = match float {
             Float::Double => self.reciprocal_root_double(x, root.finite),
-            Float::Single if !root.approximate && !self.flushes_single() => self.reciprocal_root_scaled(x),
+            Float::Single if !root.approximate && !self.flushes_single() && !self.is_never_denormal(x) => {
+                self.reciprocal_root_scaled(x)
+            }
             _ => self.b.intrinsic(Intrinsic::Rsq, &[x], self.b.ty(x)),
         };
         Some(if bits & sign != 0 { self.b.fneg(value) } else { value })
