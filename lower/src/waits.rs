@@ -478,7 +478,7 @@ fn record(tracker: &mut Tracker, inst: &Inst, events: &Events) {
         return;
     }
     events.kinds.iter().flatten().for_each(|&kind| tracker.event(kind));
-    events.sources.into_iter().for_each(|kind| tracker.event(kind));
+    events.sources.into_iter().chain(events.counted).for_each(|kind| tracker.event(kind));
     inst.for_each_access(|access| {
         if access.operand.is_none() {
             return;

@@ -2,10 +2,12 @@
 //!
 //! Which counter an event is in, and in which order events finish, is the generation's ([`crate::target::WaitModel`]).
 //!
-//! Sources: ISA manuals, "Data dependency resolution" and S_WAITCNT; AMDGPU usage guide, "Memory Model" for the order of FLAT.
+//! Sources: ISA manuals, "Data dependency resolution" and S_WAITCNT; AMDGPU usage guide, "Memory Model" for the order of FLAT. That FLAT is in order
+//! with vector memory where it cannot be to LDS: LLVM's wait insertion (`mayAccessLDSThroughFlat`), on processors that have no other way to memory.
 
 use super::super::{Format, ImageParts, OpFlags, OpcodeInfo};
 use super::MemoryKind;
+use crate::ir::AddrSpace;
 use crate::machine::{Inst, ModFlags};
 use crate::target::{EventKind, Features, Target};
 
@@ -14,6 +16,8 @@ use crate::target::{EventKind, Features, Target};
 pub struct Events {
     /// Kinds of what it does.
     pub kinds: [Option<EventKind>; 2],
+    /// Where it counts besides, without being done later for it.
+    pub counted: Option<EventKind>,
     /// Until its sources have been read.
     pub sources: Option<EventKind>,
 }
@@ -73,7 +77,7 @@ impl Inst {
     #[inline]
     pub fn counter_events(&self, target: &Target) -> Events {
         let model = target.waits();
-        let one = |kind| Events { kinds: [Some(kind), None], sources: None };
+        let one = |kind| Events { kinds: [Some(kind), None], ..Events::default() };
         match self.facts().events {
             EventClass::None => Events::default(),
             EventClass::Smem => one(EventKind::Smem),
@@ -83,9 +87,15 @@ impl Inst {
             EventClass::Ds => one(EventKind::Lds),
             EventClass::Flat { returns } => {
                 let returns = self.returns(returns);
+                if !target.has(Features::GLOBAL) && self.is_to_memory() {
+                    // What is not for LDS is in order with other vector memory.
+                    let kind = if returns { EventKind::Vmem } else { EventKind::Store };
+                    let kind = model.finest(kind, EventKind::Vmem);
+                    return Events { counted: Some(EventKind::FlatLgkm), ..one(kind) };
+                }
                 let store = model.finest(EventKind::FlatStore, EventKind::FlatVm);
                 let kind = if returns { EventKind::FlatVm } else { store };
-                Events { kinds: [Some(kind), Some(EventKind::FlatLgkm)], sources: None }
+                Events { kinds: [Some(kind), Some(EventKind::FlatLgkm)], ..Events::default() }
             }
             EventClass::Vmem { stores, returns, returned } => {
                 let late = stores && target.has(Features::STORES_READ_LATE);
@@ -93,9 +103,17 @@ impl Inst {
                 let kind = model.finest(kind, EventKind::Vmem);
                 Events { sources: late.then_some(EventKind::Data), ..one(kind) }
             }
-            EventClass::Export => Events { kinds: [None; 2], sources: Some(EventKind::Export) },
+            EventClass::Export => Events { sources: Some(EventKind::Export), ..Events::default() },
             EventClass::Message => one(EventKind::Message),
         }
+    }
+
+    /// Whether the address space says that the access is neither to LDS nor to scratch.
+    fn is_to_memory(&self) -> bool {
+        let space = self.mem.map(|mem| mem.access.space);
+        space.is_some_and(|space| {
+            matches!(space, AddrSpace::GLOBAL | AddrSpace::CONSTANT | AddrSpace::CONSTANT_32BIT)
+        })
     }
 
     /// Whether a vector memory instruction brings something back. An image atomic writes its data operand in every case, and returns where `glc` says so.
