@@ -411,6 +411,11 @@ fn visit(
             if inst.reads_lds() {
                 require(tracker, EventKind::Vmem as usize, LDS_DMA, &mut needed);
             }
+            if let Some(kind) = events.counted
+                && inst.facts().def_count == 0
+            {
+                await_before(tracker, kind, &mut needed);
+            }
         }
         flush(tracker, index, &mut required, needed);
         record(tracker, inst, &events);
@@ -469,6 +474,21 @@ fn require(tracker: &Tracker, kind: usize, slot: usize, needed: &mut ByCounter<u
     {
         let counter = tracker.kinds[kind].0;
         needed[counter] = needed[counter].min(count);
+    }
+}
+
+/// Waits for what the counter of `kind` has of registers, before a store is counted there that finishes in any order: their users would wait for the store, too.
+/// Where such a store is under way already, nothing is won.
+fn await_before(tracker: &Tracker, kind: EventKind, needed: &mut ByCounter<u32>) {
+    let counter = tracker.kinds[kind as usize].0;
+    if tracker.pending >> (kind as usize) & 1 != 0 {
+        return;
+    }
+    for &key in &tracker.touched {
+        let (kind, slot) = (usize::from(key) / SLOTS, usize::from(key) % SLOTS);
+        if tracker.kinds[kind].0 == counter {
+            require(tracker, kind, slot, needed);
+        }
     }
 }
 

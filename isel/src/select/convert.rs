@@ -155,7 +155,7 @@ impl<'a> Selector<'a> {
         {
             if self.values[value].rep == Rep::Sgpr {
                 let [a, b] = [self.factor(a, true), self.factor(b, true)];
-                self.sop(if signed { S_MUL_HI_I32 } else { S_MUL_HI_U32 }, &[dst, a, b]);
+                self.scalar_mul_high(dst, a, b, signed);
             } else {
                 let [a, b] = [self.factor(a, false), self.factor(b, false)];
                 self.vop(if signed { V_MUL_HI_I32 } else { V_MUL_HI_U32 }, &[dst, a, b]);

@@ -418,7 +418,7 @@ impl<'a> Selector<'a> {
                 let [a, b] = [self.factor(a, true), self.factor(b, true)];
                 let [lo, hi] = [self.new_sgpr(1), self.new_sgpr(1)];
                 self.sop(S_MUL_I32, &[lo, a, b]);
-                self.sop(if signed { S_MUL_HI_I32 } else { S_MUL_HI_U32 }, &[hi, a, b]);
+                self.scalar_mul_high(hi, a, b, signed);
                 self.sequence(dst, &[lo, hi]);
                 return Ok(());
             }
@@ -444,26 +444,42 @@ impl<'a> Selector<'a> {
         Ok(())
     }
 
+    /// The upper half of a product of SGPRs or constants. Where the scalar unit does not multiply so, the vector unit does, and lanes' common result is read from
+    /// the first: what follows is mostly arithmetic on integers, which takes the vector unit longer.
+    pub(super) fn scalar_mul_high(&mut self, dst: Operand, a: Operand, b: Operand, signed: bool) {
+        if self.exists(S_MUL_HI_U32) {
+            self.sop(if signed { S_MUL_HI_I32 } else { S_MUL_HI_U32 }, &[dst, a, b]);
+            return;
+        }
+        let high = self.new_vgpr(1);
+        self.vop(if signed { V_MUL_HI_I32 } else { V_MUL_HI_U32 }, &[high, a, b]);
+        self.emit(V_READFIRSTLANE_B32, [dst, high]);
+    }
+
     /// The product of two 64-bit operands, as its dwords.
     pub(super) fn multiply_64(&mut self, a: Operand, b: Operand, scalar: bool) -> [Operand; 2] {
         let ([a_lo, a_hi], [b_lo, b_hi]) = (self.halves(&a), self.halves(&b));
-        let (mul, mul_hi) = if scalar { (S_MUL_I32, S_MUL_HI_U32) } else { (V_MUL_LO_U32, V_MUL_HI_U32) };
-        let product = |this: &mut Self, op, x, y| {
+        let product = |this: &mut Self, x, y| {
             let out = this.new_reg(!scalar, 1);
             if scalar {
-                this.sop(op, &[out, x, y])
+                this.sop(S_MUL_I32, &[out, x, y])
             } else {
-                this.vop(op, &[out, x, y])
+                this.vop(V_MUL_LO_U32, &[out, x, y])
             }
             out
         };
-        let lo = product(self, mul, a_lo, b_lo);
-        let mut hi = product(self, mul_hi, a_lo, b_lo);
+        let lo = product(self, a_lo, b_lo);
+        let mut hi = self.new_reg(!scalar, 1);
+        if scalar {
+            self.scalar_mul_high(hi, a_lo, b_lo, false);
+        } else {
+            self.vop(V_MUL_HI_U32, &[hi, a_lo, b_lo]);
+        }
         for (x, y) in [(a_lo, b_hi), (a_hi, b_lo)] {
             if x == Operand::Imm(0) || y == Operand::Imm(0) {
                 continue;
             }
-            let cross = product(self, mul, x, y);
+            let cross = product(self, x, y);
             let sum = self.new_reg(!scalar, 1);
             if scalar {
                 self.sop(S_ADD_U32, &[sum, hi, cross]);

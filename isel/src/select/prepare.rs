@@ -209,8 +209,12 @@ impl<'a> Selector<'a> {
         match &data.kind {
             InstKind::Binary { op, .. } => match op {
                 BinaryOp::And | BinaryOp::Or | BinaryOp::Xor => at_most(64),
-                BinaryOp::Mul => !vector && (at_most(32) || self.exists(Opcode::S_MUL_HI_U32)),
-                BinaryOp::Add | BinaryOp::Sub | BinaryOp::Shl | BinaryOp::LShr | BinaryOp::AShr => !vector,
+                BinaryOp::Mul
+                | BinaryOp::Add
+                | BinaryOp::Sub
+                | BinaryOp::Shl
+                | BinaryOp::LShr
+                | BinaryOp::AShr => !vector,
                 _ => false,
             },
             InstKind::Unary { op: UnaryOp::FNeg, .. } => at_most(64),
@@ -228,6 +232,7 @@ impl<'a> Selector<'a> {
             ),
             InstKind::Select { .. } => at_most(64),
             InstKind::PtrAdd { scale, index, .. } => {
+                // An index is scaled by the vector unit where that adds the base at once.
                 index.is_none()
                     || at_most(32)
                     || scale.unsigned_abs().is_power_of_two()
