@@ -119,6 +119,8 @@ struct ValueInfo {
     alias_sub: u8,
     /// For a narrow load: every use is a sign extension, so the load extends the sign.
     sext_load: bool,
+    /// Whether it is uniform and only joined, perhaps with another uniform value, to one that is not.
+    only_joined: bool,
     /// The value that this one is a part of, where it costs no instruction.
     alias: PackedOption<Value>,
     /// Its virtual register, once asked for.

@@ -113,6 +113,30 @@ impl<'a> Selector<'a> {
                 });
             }
         }
+        if multiplies && !self.exists(Opcode::S_MUL_HI_U32) {
+            self.note_summands(order);
+        }
+    }
+
+    /// Notes the uniform summands of 64 bits that are used for one sum that is not uniform, alone or with one that is: a product among them is made by the
+    /// instruction that adds.
+    fn note_summands(&mut self, order: &[Block]) {
+        let f = self.f;
+        for &inst in order.iter().rev().flat_map(|&block| f.blocks[block].insts.iter().rev()) {
+            let data = &f.insts[inst];
+            let (InstKind::Binary { op: BinaryOp::Add, args }, Some(sum)) = (&data.kind, data.result) else {
+                continue;
+            };
+            if data.ty.bits() != Some(64)
+                || !self.uniformity.is_divergent_where_defined(sum) && !self.values[sum].only_joined
+            {
+                continue;
+            }
+            for &arg in args {
+                self.values[arg].only_joined =
+                    self.values[arg].uses == 1 && !self.uniformity.is_divergent_where_defined(arg);
+            }
+        }
     }
 
     fn param_rep(&self, param: Value) -> Rep {
@@ -209,6 +233,9 @@ impl<'a> Selector<'a> {
         match &data.kind {
             InstKind::Binary { op, .. } => match op {
                 BinaryOp::And | BinaryOp::Or | BinaryOp::Xor => at_most(64),
+                BinaryOp::Mul if !at_most(32) && !self.exists(Opcode::S_MUL_HI_U32) => {
+                    !vector && data.result.is_some_and(|product| !self.values[product].only_joined)
+                }
                 BinaryOp::Mul
                 | BinaryOp::Add
                 | BinaryOp::Sub
