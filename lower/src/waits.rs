@@ -263,9 +263,10 @@ impl Tracker {
         if counter == Counter::Exp as usize {
             return access.write;
         }
-        // Results of vector memory loads of a kind arrive in order.
+        // Results of vector memory loads of a kind arrive in order. Of FLAT LLVM does not rely on it (`updateVMCntOnly`).
         let same_queue = counter == Counter::Vm as usize
             && in_order
+            && events.counted.is_none()
             && events.kinds[0].is_some_and(|started| started as usize == kind);
         access.read || !same_queue
     }
