@@ -292,6 +292,23 @@ fn relieved_orders_are_the_same_programs() {
     assert!(relieved > 50, "{relieved} of 300 functions take fewer registers than they did");
 }
 
+/// A function that is called gives up what it would have to save first: of 256 VGPRs callers expect 112 back.
+#[test]
+fn called_functions_come_down_to_what_they_need_not_save() {
+    let target = target("gfx900");
+    let better = |text: &str, vgprs| {
+        let mut f = parse(text);
+        f.max_flat_workgroup_size = 256;
+        let goal = budget::better(&f, &target, &CHECKED, Dwords { sgprs: 10, vgprs }, budget::FEW_HOLES);
+        goal.map(|goal| goal.vgprs)
+    };
+    let called = "function f, device, modelled\nmbb0:\n  wave end\n";
+    let kernel = "function f, modelled\nmbb0:\n  wave end\n";
+    assert_eq!((better(called, 200), better(kernel, 200)), (Some(142), Some(126)));
+    // Less than that costs a wave alone.
+    assert_eq!(better(called, 120), better(kernel, 120));
+}
+
 /// So many masks that are made one behind the other, and then read.
 fn masks(count: usize) -> String {
     let mut text = String::from("function f, modelled\n  entry %0:v1 = workitem_id_x in v0\nmbb0:\n");
