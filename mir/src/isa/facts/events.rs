@@ -109,7 +109,7 @@ impl Inst {
     }
 
     /// Whether the address space says that the access is neither to LDS nor to scratch.
-    fn is_to_memory(&self) -> bool {
+    pub(super) fn is_to_memory(&self) -> bool {
         let space = self.mem.map(|mem| mem.access.space);
         space.is_some_and(|space| {
             matches!(space, AddrSpace::GLOBAL | AddrSpace::CONSTANT | AddrSpace::CONSTANT_32BIT)

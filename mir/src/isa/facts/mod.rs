@@ -412,10 +412,12 @@ impl Inst {
         }
     }
 
-    /// Whether the instruction is checked against an LDS limit in M0, where the target has one.
+    /// Whether the instruction is checked against an LDS limit in M0, where the target has one: DS, and FLAT that may be to LDS.
     #[inline]
     pub fn needs_lds_limit(&self) -> bool {
-        self.op.info().flags.contains(OpFlags::M0_LDS) && !self.mods.flags.contains(ModFlags::GDS)
+        self.op.info().flags.contains(OpFlags::M0_LDS)
+            && !self.mods.flags.contains(ModFlags::GDS)
+            && !self.is_to_memory()
     }
 
     /// Whether other instructions will stand in its place, of which nothing is known yet: a pseudo instruction but for copies and marks.
