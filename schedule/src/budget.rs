@@ -159,8 +159,8 @@ pub(crate) fn for_waves(f: &Function, target: &Target, options: &Options, waves:
     }
 }
 
-/// Fewer registers, with which one more wave of `f` would fit than with `most`, if packing leaves one in `holes` VGPRs, or with which it would not spill. `None`
-/// where no fewer would help.
+/// Fewer registers, with which one more wave of `f` would fit than with `most`, if packing leaves one in `holes` VGPRs, or with which it would not spill; of a function
+/// that is called, with which it would save none for its callers. `None` where no fewer would help.
 pub(crate) fn better(
     f: &Function,
     target: &Target,

@@ -30,7 +30,7 @@ impl Exec<'_> {
         let dst = op.vdst.map(|(n, _)| n);
         let data = op.vgpr("vdata");
         if exec == 0 {
-            self.in_flight(w, op, data, dst);
+            self.flat_in_flight(w, op, data, dst, self.is_in_order(op));
             return Ok(());
         }
         let mut offset = op.inst.mods.offset as i64 as u64;
@@ -120,21 +120,27 @@ impl Exec<'_> {
             }
         }
         self.check_alignment(&places, mem, exec)?;
-        // Without global_* instructions a compiler that knows the address space uses FLAT for memory, which then
-        // answers in order with other vector memory.
         let to_memory = (0..MAX_LANES).all(|l| exec >> l & 1 == 0 || matches!(places[l], Place::Memory(_)));
-        let in_order = op.is_generic() && to_memory && !self.launch.target.has(Features::GLOBAL);
+        let in_order = to_memory && self.is_in_order(op);
         self.path = if op.is_generic() && !in_order { Path::Flat } else { Path::Vmem };
         let result = self.access(w, g, op, &places, data, dst);
         self.path = Path::Ds;
         result?;
-        if in_order {
-            let range = dst.map(|n| RegRange { first: PReg::vgpr(n).0, len: mem.bytes.div_ceil(4) as u8 });
-            w.waits.issue_vector(false, range.is_some(), range.as_slice());
-            w.waits.issue(Counter::Lgkm, EventKind::Flat, &[]);
-        } else {
-            self.in_flight(w, op, data, dst);
-        }
+        self.flat_in_flight(w, op, data, dst, in_order);
         Ok(())
+    }
+
+    /// Whether FLAT answers in order with other vector memory if no lane's address is in LDS or scratch: without global_* instructions a compiler that knows the
+    /// address space uses FLAT for memory.
+    fn is_in_order(&self, op: &Op) -> bool {
+        op.is_generic() && !self.launch.target.has(Features::GLOBAL)
+    }
+
+    /// Marks what the instruction writes as in flight, in the order of other vector memory or in any.
+    fn flat_in_flight(&self, w: &mut Wave, op: &Op, data: Option<u16>, dst: Option<u16>, in_order: bool) {
+        let Some(mem) = op.mem.filter(|_| in_order) else { return self.in_flight(w, op, data, dst) };
+        let range = dst.map(|n| RegRange { first: PReg::vgpr(n).0, len: mem.bytes.div_ceil(4) as u8 });
+        w.waits.issue_vector(false, range.is_some(), range.as_slice());
+        w.waits.issue(Counter::Lgkm, EventKind::Flat, &[]);
     }
 }
