@@ -162,6 +162,25 @@ fn indexed_moves_of_the_vector_unit_need_no_wait_for_m0() {
     }
 }
 
+/// FLAT to memory, or of no lane, is awaited by one counter where there is no other way to memory, and by both where there is.
+#[test]
+fn flat_is_in_order_where_it_is_the_way_to_memory() {
+    for (cpu, in_order) in [("gfx701", true), ("gfx803", true), ("gfx900", false)] {
+        for lanes in ["-1", "0"] {
+            let text = format!(
+                "s_load_dwordx2 s[8:9], s[4:5], 0x0\ns_waitcnt lgkmcnt(0)\nv_mov_b32 v2, s8\nv_mov_b32 v3, s9\ns_mov_b64 exec, {lanes}\n\
+                 flat_load_dword v4, v[2:3]\nflat_load_dword v5, v[2:3]\ns_waitcnt vmcnt(1)\nv_mov_b32 v6, v4\ns_waitcnt vmcnt(0) lgkmcnt(0)"
+            );
+            let result = run_object(&kernel_for(cpu, &text), 1, 0);
+            assert_eq!(
+                result.map_err(|report| report.kind).err(),
+                (!in_order).then_some(Kind::InFlight),
+                "{cpu}, exec {lanes}"
+            );
+        }
+    }
+}
+
 /// Records of a linear buffer with a stride are records or bytes, by generation and, on GFX9, by whether the instruction has an index.
 #[test]
 fn records_of_strided_buffers() {
