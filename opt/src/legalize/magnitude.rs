@@ -105,8 +105,15 @@ fn find(func: &Function, value: Value, depth: u32) -> Magnitude {
         }
         InstKind::Unary { op: UnaryOp::FNeg, arg } => of(*arg),
         InstKind::Select { if_true, if_false, .. } => of(*if_true).or(of(*if_false)),
+        // A product may become part of the sum later, and is not rounded then.
         InstKind::Binary { op: BinaryOp::FAdd | BinaryOp::FSub, args: [a, b] } => {
-            of(*a).plus(FRACTION, of(*b))
+            let (x, y) = (of(*a), of(*b));
+            match (is_product(func, *a), is_product(func, *b)) {
+                (false, false) => x.plus(FRACTION, y),
+                (true, false) => x.plus(2 * FRACTION, y),
+                (false, true) => y.plus(2 * FRACTION, x),
+                (true, true) => x.plus(2 * FRACTION, y).or(y.plus(2 * FRACTION, x)),
+            }
         }
         InstKind::Binary { op: BinaryOp::FMul, args: [a, b] } => {
             let (least, most) = of(*a).times(of(*b));
@@ -150,6 +157,16 @@ fn find(func: &Function, value: Value, depth: u32) -> Magnitude {
         },
         _ => Magnitude::ANY,
     }
+}
+
+/// Whether `value` is a product, or the negative of one.
+fn is_product(func: &Function, value: Value) -> bool {
+    let kind = |value| func.def_inst(value).map(|inst| &func.insts[inst].kind);
+    let positive = match kind(value) {
+        Some(&InstKind::Unary { op: UnaryOp::FNeg, arg }) => arg,
+        _ => value,
+    };
+    matches!(kind(positive), Some(InstKind::Binary { op: BinaryOp::FMul, .. }))
 }
 
 impl Legalizer<'_> {
