@@ -35,10 +35,10 @@ pub fn schedule(f: &mut Function, target: &Target, options: &Options) -> Result<
     let most = most_alive(f, &code, &live, |_, most| by_place.push(most));
     let mut relief = relief::Search::new(f, target, options, &code, &live, most, by_place);
     let Some((mut found, relief)) = relief.as_mut().and_then(|relief| Some((relief.find()?, relief))) else {
-        return order(f, target, options, &code, &live, most).map(drop);
+        let plan = plan(f, target, options, &code, &live, most);
+        return plan.apply(f, target, options);
     };
-    let mut own = f.clone();
-    let own_time = order(&mut own, target, options, &code, &live, most)?;
+    let own = plan(f, target, options, &code, &live, most);
     loop {
         let (orders, less) = found;
         let mut relieved = f.clone();
@@ -46,9 +46,10 @@ pub fn schedule(f: &mut Function, target: &Target, options: &Options) -> Result<
             apply(&mut relieved, block, &mut order, target, options.verify)?;
         }
         let code = Code::read(&relieved, target);
-        let time = order(&mut relieved, target, options, &code, &live, less)?;
+        let plan = plan(&relieved, target, options, &code, &live, less);
         // Without a time it spills.
-        if own_time.is_none_or(|own| time.is_some_and(|time| time <= own + own / SLACK)) {
+        if own.time.is_none_or(|own| plan.time.is_some_and(|time| time <= own + own / SLACK)) {
+            plan.apply(&mut relieved, target, options)?;
             *f = relieved;
             return Ok(());
         }
@@ -58,20 +59,28 @@ pub fn schedule(f: &mut Function, target: &Target, options: &Options) -> Result<
             None => break,
         }
     }
-    *f = own;
-    Ok(())
+    own.apply(f, target, options)
 }
 
-/// Orders blocks of which `most` dwords are alive at a time. Returns how long a wave takes then, in 256ths of cycles, if all of them are executed as often as
-/// their depth in loops says and other waves have the vector unit while it does without; nothing where registers do not suffice as it is.
-fn order(
-    f: &mut Function,
-    target: &Target,
-    options: &Options,
-    code: &Code,
-    live: &LiveOut,
-    most: Dwords,
-) -> Result<Option<u64>> {
+/// New orders of some blocks.
+struct Plan {
+    orders: Vec<(Block, Vec<u32>)>,
+    /// How long a wave takes then, in 256ths of cycles, if all blocks are executed as often as their depth in loops says and other waves have the vector unit
+    /// while it does without; nothing where registers do not suffice as it is.
+    time: Option<u64>,
+}
+
+impl Plan {
+    fn apply(self, f: &mut Function, target: &Target, options: &Options) -> Result<()> {
+        for (block, mut order) in self.orders {
+            apply(f, block, &mut order, target, options.verify)?;
+        }
+        Ok(())
+    }
+}
+
+/// Orders of blocks of which `most` dwords are alive at a time.
+fn plan(f: &Function, target: &Target, options: &Options, code: &Code, live: &LiveOut, most: Dwords) -> Plan {
     let fitting = budget::of(f, target, options, most);
     let budget = fitting.unwrap_or_else(|| budget::bounded(f, target, options, most));
     let mut pass = Pass {
@@ -84,6 +93,7 @@ fn order(
     let late = |inst: &Inst| latency::waits_for(inst, target);
     let mut units = Units::default();
     let mut order = Vec::new();
+    let mut orders = Vec::new();
     let mut regions: Vec<std::ops::Range<usize>> = Vec::new();
     let mut wave = Times::default();
     for place in 0..f.layout.len() {
@@ -108,13 +118,11 @@ fn order(
         }
         wave.add(weight, pass.times);
         if order.windows(2).any(|pair| pair[0] > pair[1]) {
-            apply(f, block, &mut order, target, options.verify)?;
+            orders.push((block, std::mem::take(&mut order)));
         }
     }
-    if fitting.is_none() {
-        return Ok(None);
-    }
-    Ok(Some(wave.beside_others(budget::waves(f, target, options, most))))
+    let time = fitting.map(|_| wave.beside_others(budget::waves(f, target, options, most)));
+    Plan { orders, time }
 }
 
 /// Cycles of a block, or of a wave.
