@@ -59,6 +59,7 @@ mod repair;
 mod resources;
 mod rewrite;
 mod round;
+mod rounds;
 mod spill;
 mod spill_plan;
 mod sweep;
@@ -72,8 +73,8 @@ use mir::Result;
 use mir::machine::{Function, RegFile};
 use mir::target::Target;
 use occupancy::Occupancy;
-use spill::Budget;
-use spill_plan::{Budgets, SpillPlan};
+use rounds::Rounds;
+use spill_plan::SpillPlan;
 use units::Units;
 
 pub use files::{vgpr_budget, vgpr_limit};
@@ -140,30 +141,7 @@ impl Allocator {
             }
         }
         let plan = SpillPlan::new(f, target, &limits, known)?;
-        let mut file = failed.file;
-        let mut budgets = Budgets::default();
-        budgets.files[file] = Some(Budget::after(failed.short));
-        loop {
-            let mut spilled = f.clone();
-            let spills = plan.spill(&mut spilled, &limits, &mut budgets, file)?;
-            #[cfg(test)]
-            if let Some(damage) = &mut self.damage {
-                damage.spilled(&mut spilled);
-            }
-            let attempt = Attempt::new(&spilled, target, options, &limits, Some(&spills), false)?;
-            let Some(failed) = attempt.run(&mut spilled, self)? else {
-                *f = spilled;
-                return Ok(());
-            };
-            file = failed.file;
-            let budget = budgets.files[file].get_or_insert_default();
-            if !budget.spent() {
-                budget.short = failed.short;
-            } else if file == RegFile::Vgpr && plan.lower_whole(&limits, &mut budgets) {
-                budgets.files[file] = Some(Budget::after(failed.short));
-            } else {
-                return Err(plan.refusal(f, &limits, file));
-            }
-        }
+        *f = Rounds { f, target, options, limits: &limits, plan: &plan }.run(self, &failed)?;
+        Ok(())
     }
 }

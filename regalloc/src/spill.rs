@@ -123,6 +123,11 @@ impl Budget {
         Self { short, ..Self::default() }
     }
 
+    /// That of a round which is not the first.
+    pub fn of(budget: i32) -> Self {
+        Self { last: Some(budget), ..Self::default() }
+    }
+
     /// The next round's budget in a file of `registers` registers where `most` dwords are alive at once
     /// without spills: by ever larger steps less, in the end nothing.
     pub fn next(&mut self, registers: i32, most: i32) -> i32 {

@@ -26,12 +26,19 @@ pub(crate) struct SpillPlan {
 }
 
 /// How much may be alive at once.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Budgets {
     /// In each file.
     pub files: PerFile<Option<Budget>>,
     /// Of whole-wave values; `None` while none of them is spilled.
     whole: Option<i32>,
+}
+
+impl Budgets {
+    /// The budget of `file` in the last round.
+    pub fn last(&self, file: RegFile) -> Option<i32> {
+        self.files[file].and_then(|budget| budget.last())
+    }
 }
 
 impl SpillPlan {
@@ -118,13 +125,13 @@ impl SpillPlan {
         }
     }
 
-    /// Brings the pressure of `f` under new budgets, lower ones for `file` than before.
+    /// Brings the pressure of `f` under `budgets`, a lower one for the file `lower` than before.
     pub fn spill(
         &self,
         f: &mut Function,
         limits: &FileLimits,
         budgets: &mut Budgets,
-        file: RegFile,
+        lower: Option<RegFile>,
     ) -> Result<Spills> {
         let mut spills = Spills::new(f.wave);
         let mut places = rustc_hash::FxHashMap::default();
@@ -162,7 +169,7 @@ impl SpillPlan {
                 budgets[n] = Some(Budget::default());
             }
             let budget = match &mut budgets[n] {
-                Some(budget) if n == file || budget.last().is_none() => budget.next(registers, most),
+                Some(budget) if lower == Some(n) || budget.last().is_none() => budget.next(registers, most),
                 Some(budget) => budget.last().unwrap_or(registers),
                 None => registers,
             };
