@@ -29,6 +29,20 @@ pub(crate) struct Failure {
     pub file: RegFile,
     /// Most dwords at once that found no place, if it came to that.
     pub short: i32,
+    /// Registers that found none.
+    pub homeless: Vec<VReg>,
+}
+
+impl Failure {
+    /// So much is alive at once in `file` that no packing was tried.
+    fn crowded(file: RegFile) -> Self {
+        Self { file, short: 0, homeless: Vec::new() }
+    }
+
+    /// `webs` found no place in `round`.
+    fn packing(file: RegFile, round: &mut Round<'_>, webs: &[VReg]) -> Self {
+        Self { file, short: round.overlap(webs), homeless: round.members(webs) }
+    }
 }
 
 /// How often webs that found no place are taken apart before something is spilled.
@@ -133,7 +147,7 @@ impl<'a> Attempt<'a> {
                     let before = apart.len();
                     round.dissolve(&failed, &mut apart);
                     if tries == tries_left || apart.len() == before {
-                        return Err(Failure { file, short: round.overlap(&failed) });
+                        return Err(Failure::packing(file, &mut round, &failed));
                     }
                     continue;
                 }
@@ -143,12 +157,12 @@ impl<'a> Attempt<'a> {
             let packed = round.pack(Kind::WholeWave, &exclusive, 0, &mut memory.whole_wave, &mut at);
             if !packed.failed.is_empty() {
                 // Ordinary registers must leave room.
-                return Err(Failure { file: RegFile::Vgpr, short: round.overlap(&packed.failed) });
+                return Err(Failure::packing(RegFile::Vgpr, &mut round, &packed.failed));
             }
             let reg_of = registers_of(f, &mut webs, &at);
             return Ok(Binding { reg_of, vgprs: high..packed.high.max(high) });
         }
-        Err(Failure { file: RegFile::Sgpr, short: 0 })
+        Err(Failure::crowded(RegFile::Sgpr))
     }
 
     /// Packs the ordinary registers of both files, tightly where more waves fit for it. Gives the VGPRs that
@@ -170,7 +184,7 @@ impl<'a> Attempt<'a> {
             }
             let crowded = |&file: &RegFile| most[file] > available(kind_of(file), &self.files[file]);
             if let Some(file) = FILES.into_iter().find(crowded) {
-                return Err(Failure { file, short: 0 });
+                return Err(Failure::crowded(file));
             }
             waves.bound = waves.fit(most.vgpr as u16);
         }

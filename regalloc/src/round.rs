@@ -133,19 +133,21 @@ impl<'a> Round<'a> {
         pressure.most()
     }
 
+    /// The registers of `webs`.
+    pub fn members(&mut self, webs: &[VReg]) -> Vec<VReg> {
+        let roots: rustc_hash::FxHashSet<u32> = webs.iter().map(|v| v.as_u32()).collect();
+        self.f.vregs.keys().filter(|&v| roots.contains(&self.webs.find(v).0)).collect()
+    }
+
     /// Keeps the members of failed webs out of joins from now on.
     pub fn dissolve(&mut self, failed: &[VReg], apart: &mut rustc_hash::FxHashSet<VReg>) {
-        let roots: rustc_hash::FxHashSet<u32> = failed.iter().map(|v| v.as_u32()).collect();
+        let members = self.members(failed);
         let mut size = rustc_hash::FxHashMap::<u32, u32>::default();
-        for v in self.f.vregs.keys() {
+        for &v in &members {
             *size.entry(self.webs.find(v).0).or_insert(0) += 1;
         }
-        for v in self.f.vregs.keys() {
-            let (root, _) = self.webs.find(v);
-            if roots.contains(&root) && size.get(&root).is_some_and(|&n| n > 1) {
-                apart.insert(v);
-            }
-        }
+        let webs = &mut *self.webs;
+        apart.extend(members.into_iter().filter(|&v| size.get(&webs.find(v).0).is_some_and(|&n| n > 1)));
     }
 }
 

@@ -1,5 +1,7 @@
 //! Rounds of spilling: what is too much for the registers is spilled under ever smaller budgets until the rest finds a place.
 //!
+//! Where tuples and lifetimes with holes leave few registers without a place, those are spilled besides, before anything else is tried.
+//!
 //! The first budget that suffices is a large step below one that did not. So budgets between are tried, too, and the one that leaves the
 //! fewest instructions is taken: what is spilled for nothing is stored and loaded for nothing.
 
@@ -12,6 +14,10 @@ use mir::Result;
 use mir::machine::{Function, RegFile};
 use mir::target::Target;
 
+/// Rounds in which what found no place is spilled besides.
+const BESIDES: usize = 4;
+/// The share of a file that may be.
+const FEW: i32 = 8;
 /// Budgets between that are tried.
 const BETWEEN: usize = 2;
 
@@ -30,21 +36,37 @@ impl Rounds<'_> {
         let mut file = failed.file;
         let mut budgets = Budgets::default();
         budgets.files[file] = Some(Budget::after(failed.short));
+        let (mut lower, mut besides) = (true, 0);
+        let mut refused = None;
         loop {
-            let refused = budgets.last(file);
-            let failed = match self.round(memory, &mut budgets, Some(file))? {
+            let failed = match self.round(memory, &mut budgets, lower.then_some(file))? {
                 Ok(bound) => match refused {
                     Some(refused) => return self.between(memory, bound, budgets, file, refused),
                     None => return Ok(bound),
                 },
                 Err(failed) => failed,
             };
+            let few = failed.short * FEW <= self.plan.registers(self.limits, file);
+            if failed.file == file && few && besides < BESIDES {
+                besides += 1;
+                let spillable = self.plan.spillable(self.f, file, &failed.homeless);
+                lower = spillable.is_empty();
+                budgets.besides.extend(spillable);
+            } else {
+                lower = true;
+            }
+            if !lower {
+                continue;
+            }
+            budgets.besides.clear();
+            refused = budgets.last(failed.file).filter(|_| failed.file == file);
             file = failed.file;
             let budget = budgets.files[file].get_or_insert_default();
             if !budget.spent() {
                 budget.short = failed.short;
             } else if file == RegFile::Vgpr && self.plan.lower_whole(self.limits, &mut budgets) {
                 budgets.files[file] = Some(Budget::after(failed.short));
+                refused = None;
             } else {
                 return Err(self.plan.refusal(self.f, self.limits, file));
             }
@@ -86,6 +108,7 @@ impl Rounds<'_> {
             let middle = suffices + (refused - suffices + 1) / 2;
             let mut more = budgets.clone();
             more.files[file] = Some(Budget::of(middle));
+            more.besides.clear();
             match self.round(memory, &mut more, None)? {
                 Ok(next) => {
                     let work = work(&next);

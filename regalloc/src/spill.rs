@@ -413,6 +413,22 @@ pub(crate) fn choose(
 
 /// Weight of accesses by relieved positions; `None` where spilling gains nothing or is not possible.
 fn costs(f: &Function, live: &Liveness, numbering: &Numbering, kind: Kind, over: &[u32]) -> Vec<Option<f32>> {
+    let mut weights = weights(f, numbering, kind);
+    for v in f.vregs.keys() {
+        let weight = &mut weights[v.as_u32() as usize];
+        let Some(accesses) = *weight else { continue };
+        let mut relieved = 0;
+        live.each(v, f.vregs[v].dwords, |ranges, dwords| {
+            let over = ranges.iter().map(|r| over[r.end as usize] - over[r.start as usize]);
+            relieved += over.sum::<u32>() * u32::from(dwords);
+        });
+        *weight = (relieved > 0).then(|| accesses / relieved as f32);
+    }
+    weights
+}
+
+/// Weight of accesses; `None` where spilling is not possible.
+pub(crate) fn weights(f: &Function, numbering: &Numbering, kind: Kind) -> Vec<Option<f32>> {
     let mut weight = vec![0f32; f.vregs.len()];
     let mut again = vec![false; f.vregs.len()];
     let mut barred = vec![false; f.vregs.len()];
@@ -440,22 +456,12 @@ fn costs(f: &Function, live: &Liveness, numbering: &Numbering, kind: Kind, over:
             barred[v.as_u32() as usize] |= kind == Kind::WholeWave;
         }
     }
-    f.vregs
-        .keys()
-        .map(|v| {
-            let i = v.as_u32() as usize;
-            if barred[i] || Kind::of(f, v) != kind || f.vregs[v].flags.contains(VRegFlags::PINNED) {
-                return None;
-            }
-            let mut relieved = 0;
-            live.each(v, f.vregs[v].dwords, |ranges, dwords| {
-                let over = ranges.iter().map(|r| over[r.end as usize] - over[r.start as usize]);
-                relieved += over.sum::<u32>() * u32::from(dwords);
-            });
-            let weight = if again[i] { weight[i] * 0.25 } else { weight[i] };
-            (relieved > 0).then(|| weight / relieved as f32)
-        })
-        .collect()
+    let weight = |v: VReg| {
+        let i = v.as_u32() as usize;
+        let never = barred[i] || Kind::of(f, v) != kind || f.vregs[v].flags.contains(VRegFlags::PINNED);
+        (!never).then(|| if again[i] { weight[i] * 0.25 } else { weight[i] })
+    };
+    f.vregs.keys().map(weight).collect()
 }
 
 /// Whether the instruction's result can be made again anywhere.

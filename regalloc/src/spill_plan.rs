@@ -7,9 +7,10 @@ use crate::liveness::{Kind, Liveness};
 use crate::pack::File;
 use crate::reload;
 use crate::spill::{self, Budget, Pressure, Spills};
-use mir::machine::{Function, Inst, Reg, RegFile};
+use mir::machine::{Function, Inst, Reg, RegFile, VReg};
 use mir::target::Target;
 use mir::{Diagnostic, Result};
+use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 use std::rc::Rc;
 
@@ -32,6 +33,8 @@ pub(crate) struct Budgets {
     pub files: PerFile<Option<Budget>>,
     /// Of whole-wave values; `None` while none of them is spilled.
     whole: Option<i32>,
+    /// Registers that are spilled besides, as they found no place among so many others.
+    pub besides: Vec<VReg>,
 }
 
 impl Budgets {
@@ -94,6 +97,21 @@ impl SpillPlan {
         true
     }
 
+    /// Registers of a file, those of spilled scalars aside.
+    pub fn registers(&self, limits: &FileLimits, file: RegFile) -> i32 {
+        match file {
+            RegFile::Sgpr => available(Kind::Sgpr, &limits.scalar_file(&self.live)),
+            RegFile::Vgpr => available(Kind::Vgpr, &limits.vector_file(&self.live, 0)),
+        }
+    }
+
+    /// Those of the `wanted` registers that can be spilled, if they are ordinary ones of `f` and `file`; what rounds added is not.
+    pub fn spillable(&self, f: &Function, file: RegFile, wanted: &[VReg]) -> Vec<VReg> {
+        let weights = spill::weights(f, &self.numbering, kind_of(file));
+        let spillable = |v: &VReg| weights.get(v.as_u32() as usize).is_some_and(Option::is_some);
+        wanted.iter().copied().filter(spillable).collect()
+    }
+
     /// Says of `f`, for which the least budgets are too much, where most registers of `file` are needed at once.
     pub fn refusal(&self, f: &Function, limits: &FileLimits, file: RegFile) -> Box<Diagnostic> {
         let count = |inst: &Inst| {
@@ -112,8 +130,8 @@ impl SpillPlan {
         let code = self.numbering.order.iter().flat_map(|&b| f.blocks[b].insts.iter().map(move |i| (b, i)));
         let most = code.map(|(block, inst)| (count(inst), block, inst.op)).max_by_key(|&(most, ..)| most);
         let (name, registers) = match file {
-            RegFile::Sgpr => ("scalar", available(Kind::Sgpr, &limits.scalar_file(&self.live))),
-            RegFile::Vgpr => ("vector", available(Kind::Vgpr, &limits.vector_file(&self.live, 0))),
+            RegFile::Sgpr => ("scalar", self.registers(limits, file)),
+            RegFile::Vgpr => ("vector", self.registers(limits, file)),
         };
         let text = format!("an instruction needs more {name} registers than the {registers} that there are");
         match most {
@@ -145,7 +163,8 @@ impl SpillPlan {
             spill::places(f, &self.live, &self.numbering, &victims, &mut spills, &mut places)?;
         }
         let whole = whole.into_iter().max().unwrap_or(0);
-        let (all_lanes, budgets) = (budgets.whole.is_some(), &mut budgets.files);
+        let Budgets { files: budgets, whole: whole_budget, besides } = budgets;
+        let all_lanes = whole_budget.is_some();
         let mut scratch = budgets.vgpr.is_some() || all_lanes;
         for n in FILES {
             let kind = kind_of(n);
@@ -184,6 +203,10 @@ impl SpillPlan {
                     &mut choice.profile,
                     budget,
                 );
+                let chosen: FxHashSet<VReg> = choice.victims.iter().copied().collect();
+                let besides = besides.iter().filter(|&v| kind == Kind::of(f, *v) && !chosen.contains(v));
+                // The profile has them still: what is held loaded must not take their room.
+                choice.victims.extend(besides);
                 spill::places(f, &self.live, &self.numbering, &choice.victims, &mut spills, &mut places)?;
             }
             choices[n] = choice;
