@@ -451,6 +451,10 @@ impl Checker<'_> {
                 for edge in edges(old, file) {
                     self.pass(params(&self.before.blocks[edge.block], file), &edge.args, &mut pairs);
                 }
+                // What stays in memory becomes a parameter as well.
+                let in_place = self.spills.in_place.get(&self.numbering.order[i]).into_iter().flatten();
+                let in_place = in_place.filter(|(_, param, _)| self.before.vregs[*param].file == file);
+                pairs.extend(in_place.map(|&(arg, param, d)| (value(arg, d), value(param, d))));
             }
         }
         if pairs.is_empty() {

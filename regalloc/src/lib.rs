@@ -60,6 +60,7 @@ mod resources;
 mod rewrite;
 mod round;
 mod rounds;
+mod slots;
 mod spill;
 mod spill_plan;
 mod sweep;

@@ -6,7 +6,7 @@
 //!
 //! A spilled parameter has no register: where its moves would be, the argument goes into its slot, from a
 //! register or through one from the argument's slot. An edge's moves happen at once, so a slot is written
-//! after all reads of it; cycles are broken by reading one slot early. A spilled argument of an ordinary
+//! after all reads of it; cycles are broken by reading one slot early. Where both have the same slot, nothing moves. A spilled argument of an ordinary
 //! parameter is loaded first of all.
 //!
 //! A whole-wave value is stored and loaded in all lanes: by marked instructions of the region of other lanes that the walk is in, or in a region of
@@ -505,8 +505,15 @@ impl Walk<'_> {
         for &(param, arg) in pairs {
             for d in 0..f.vregs[param].dwords {
                 let Some(to) = slot(param, d) else { continue };
+                let from = slot(arg, d);
+                if from == Some(to) {
+                    self.loaded.insert(arg);
+                    let block = self.numbering.order[self.i];
+                    self.spills.in_place.entry(block).or_default().push((arg, param, u16::from(d)));
+                    continue;
+                }
                 writer.insert(to, moves.len());
-                if let Some(from) = slot(arg, d).filter(|&from| from != to) {
+                if let Some(from) = from {
                     *readers.entry(from).or_insert(0) += 1;
                 }
                 moves.push((param, arg, d));
@@ -552,8 +559,7 @@ impl Walk<'_> {
                 self.store_slot(f, place, d, Operand::vreg(named, 1), loc);
             }
             if early[n].is_none() {
-                let from = slot(arg, d).filter(|&from| slot(param, d) != Some(from));
-                self.read(from, &mut readers, &writer, &done, &mut ready);
+                self.read(slot(arg, d), &mut readers, &writer, &done, &mut ready);
             }
         }
     }

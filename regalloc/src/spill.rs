@@ -2,7 +2,7 @@
 //!
 //! A value is chosen as a whole: it is stored right after its definition and [`crate::reload`] loads it again
 //! where it is used. A value that a move of a constant makes is made again instead (*rematerialised*). A
-//! spilled parameter is passed in memory. The code stays SSA, so that allocation simply runs again, on code
+//! spilled parameter is passed in memory, or is there already ([`crate::slots`]). The code stays SSA, so that allocation simply runs again, on code
 //! whose pressure is known to fit.
 //!
 //! The pressure profile (dwords alive by position) is computed once. One sweep over the positions chooses
@@ -32,10 +32,11 @@
 use crate::access::{registers, vreg_of};
 use crate::graph::{Graph, Numbering, edges, params};
 use crate::liveness::{Kind, Liveness, Range};
+use crate::slots;
 use mir::isa::{Opcode, OperandAccess};
 use mir::machine::{
-    EntryValue, FrameSlotData, Function, Inst, ModFlags, Modifiers, Operand, PReg, Reg, RegFile, RegOperand,
-    VReg, VRegFlags,
+    Block, EntryValue, FrameSlotData, Function, Inst, ModFlags, Modifiers, Operand, PReg, Reg, RegFile,
+    RegOperand, VReg, VRegFlags,
 };
 use mir::target::{ScratchAccess, Target, WaveSize};
 use mir::{Diagnostic, Result};
@@ -76,6 +77,8 @@ pub(crate) struct Spills {
     pub reloads: FxHashMap<VReg, (VReg, u16)>,
     /// For each dword stored as an argument, the spilled parameter and its dword.
     pub passed: FxHashMap<VReg, (VReg, u16)>,
+    /// By the block that passes them: arguments in memory whose parameters have the same slot, dword by dword.
+    pub in_place: FxHashMap<Block, Vec<(VReg, VReg, u16)>>,
     /// Registers that hold the part of an offset that no instruction can.
     pub high_offsets: FxHashMap<VReg, u32>,
 }
@@ -509,48 +512,42 @@ pub(crate) fn places(
             }
         }
     }
-    // Slots are taken again once the whole range of their last owner is over.
+    let (again, kept): (Vec<VReg>, Vec<VReg>) =
+        victims.iter().copied().partition(|v| definitions.contains_key(v));
+    places.extend(again.into_iter().filter_map(|v| Some((v, Place::Again(definitions.remove(&v)?)))));
+    // Slots are taken again once the whole range of their last owners is over.
     let mut free: BinaryHeap<Reverse<(u32, u32)>> = BinaryHeap::new();
-    let mut victims = victims.to_vec();
-    victims.sort_by_key(|&v| (live.of(v).first().map_or(0, |r| r.start), v));
-    for &v in &victims {
+    for group in slots::groups(f, live, numbering, &kept) {
+        let Some(&v) = group.members.first() else { continue };
         let dwords = usize::from(f.vregs[v].dwords);
-        let place = if let Some(inst) = definitions.remove(&v) {
-            Place::Again(inst)
-        } else {
-            let scalar = f.vregs[v].file == RegFile::Sgpr;
-            if !scalar && spills.scratch_base.is_none() {
-                let base = frame_end(f);
-                spills.scratch_base = Some(base);
-                spills.scratch_end = base;
-                request_scratch(f);
-            }
-            let (end, step) = if scalar { (&mut spills.lanes, 1) } else { (&mut spills.scratch_end, 4) };
-            let ranges = live.of(v);
-            let (first, last) = (ranges.first().map_or(0, |r| r.start), ranges.last().map_or(0, |r| r.end));
-            let mut slots: SmallVec<[u32; 4]> = SmallVec::new();
-            while slots.len() < dwords {
-                match free.peek() {
-                    Some(&Reverse((until, slot))) if until <= first => {
-                        free.pop();
-                        slots.push(slot);
-                    }
-                    _ => {
-                        slots.push(*end);
-                        *end += step;
-                    }
+        let scalar = f.vregs[v].file == RegFile::Sgpr;
+        if !scalar && spills.scratch_base.is_none() {
+            let base = frame_end(f);
+            spills.scratch_base = Some(base);
+            spills.scratch_end = base;
+            request_scratch(f);
+        }
+        let (end, step) = if scalar { (&mut spills.lanes, 1) } else { (&mut spills.scratch_end, 4) };
+        let mut slots: SmallVec<[u32; 4]> = SmallVec::new();
+        while slots.len() < dwords {
+            match free.peek() {
+                Some(&Reverse((until, slot))) if until <= group.start() => {
+                    free.pop();
+                    slots.push(slot);
+                }
+                _ => {
+                    slots.push(*end);
+                    *end += step;
                 }
             }
-            free.extend(slots.iter().map(|&slot| Reverse((last, slot))));
-            if scalar {
-                spills.sgpr_dwords += dwords as u32;
-                Place::Lanes(slots)
-            } else {
-                spills.vgpr_dwords += dwords as u32;
-                Place::Scratch(slots)
-            }
+        }
+        free.extend(slots.iter().map(|&slot| Reverse((group.end(), slot))));
+        let (taken, place) = match scalar {
+            true => (&mut spills.sgpr_dwords, Place::Lanes(slots)),
+            false => (&mut spills.vgpr_dwords, Place::Scratch(slots)),
         };
-        places.insert(v, place);
+        *taken += (dwords * group.members.len()) as u32;
+        places.extend(group.members.iter().map(|&v| (v, place.clone())));
     }
     if let Some(&v) = victims.first()
         && Kind::of(f, v) == Kind::WholeWave
