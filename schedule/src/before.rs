@@ -47,8 +47,9 @@ pub fn schedule(f: &mut Function, target: &Target, options: &Options) -> Result<
         }
         let code = Code::read(&relieved, target);
         let plan = plan(&relieved, target, options, &code, &live, less);
-        // Without a time it spills.
-        if own.time.is_none_or(|own| plan.time.is_some_and(|time| time <= own + own / SLACK)) {
+        // What takes scalar registers instead has to pay at once. Without a time it spills.
+        let slack = |own: u64| if less.sgprs > most.sgprs { 0 } else { own / SLACK };
+        if own.time.is_none_or(|own| plan.time.is_some_and(|time| time <= own + slack(own))) {
             plan.apply(&mut relieved, target, options)?;
             *f = relieved;
             return Ok(());

@@ -173,15 +173,16 @@ pub(crate) fn better(
     if most.sgprs > sgprs {
         return Some(Dwords { sgprs, vgprs: most.vgprs.min(without_holes(occupancy.hard.vgprs)) });
     }
+    // Scalar registers that cost nothing may be more than there are now.
     let goal = if most.vgprs > without_holes(occupancy.hard.vgprs) {
-        Dwords { vgprs: without_holes(occupancy.hard.vgprs), ..most }
+        Dwords { vgprs: without_holes(occupancy.hard.vgprs), sgprs }
     } else if most.vgprs > without(occupancy.unsaved, holes) {
         // What is saved is stored and loaded.
         Dwords { vgprs: without(occupancy.unsaved, holes), ..most }
     } else {
         let waves = occupancy.waves(most) + 1;
         let goal = Dwords {
-            sgprs: most.sgprs.min(occupancy.sgprs(waves).saturating_sub(SGPR_HOLES)),
+            sgprs: sgprs.min(occupancy.sgprs(waves).saturating_sub(SGPR_HOLES)),
             vgprs: most.vgprs.min(without(occupancy.vgprs(waves), holes)),
         };
         if occupancy.waves(goal) < waves {
