@@ -48,7 +48,9 @@ pub fn run(objects: &[CodeObject; 2], kernel: &str, per_instruction: bool) -> Ou
     let mut reason = "it stores nothing".to_owned();
     let model = Model { per_instruction, ..Model::default() };
     for size in SIZES {
-        let trial = |object, budget, seed| Trial::run(object, kernel, size, budget, seed, model);
+        // What a program leaves undefined each compiler has where it likes.
+        let checks = Checks::default().difference(Checks::UNDEF_STORE);
+        let trial = |object, budget, seed| Trial::run(object, kernel, size, budget, seed, model, checks);
         let theirs = match trial(&objects[1], BUDGET, 0) {
             Ok(trial) if trial.stats.bytes_stored > 0 => trial,
             Ok(_) => continue,
@@ -66,9 +68,12 @@ pub fn run(objects: &[CodeObject; 2], kernel: &str, per_instruction: bool) -> Ou
             None => Outcome::Same(Box::new([ours.stats, theirs.stats])),
             Some(difference) => {
                 let again = ORDERS.filter_map(|seed| trial(&objects[1], 4 * BUDGET, seed).ok());
-                match again.filter_map(|again| again.difference(&theirs)).next() {
-                    Some(own) => Outcome::Skipped(format!("its results depend on the order of waves: {own}")),
-                    None => Outcome::Different(difference),
+                if let Some(own) = again.filter_map(|again| again.difference(&theirs)).next() {
+                    return Outcome::Skipped(format!("its results depend on the order of waves: {own}"));
+                }
+                match Trial::run(&objects[1], kernel, size, 4 * BUDGET, 0, model, Checks::default()) {
+                    Err((Kind::UndefStore, message)) => Outcome::Skipped(message),
+                    _ => Outcome::Different(difference),
                 }
             }
         };
@@ -173,6 +178,7 @@ impl Trial {
         budget: u64,
         seed: u64,
         model: Model,
+        checks: Checks,
     ) -> Result<Self, (Kind, String)> {
         let lacks = |what: &str| (Kind::BadDispatch, format!("no {what}"));
         let found = object.kernel(kernel).ok_or_else(|| lacks("such kernel"))?;
@@ -189,8 +195,7 @@ impl Trial {
             opaque_images: Some(OpaqueImages { ty: IMAGE_2D, quads: false }),
             budget,
             seed,
-            // What a program leaves undefined each compiler has where it likes.
-            checks: Checks::default().difference(Checks::UNDEF_STORE),
+            checks,
             model: Some(model),
             threads: 1,
             ..Config::default()

@@ -229,7 +229,15 @@ impl Walk<'_> {
                 stores.push((v, next));
                 continue;
             }
-            new.operands[n] = self.value(f, v, operand.sub, operand.dwords, next, inst.loc);
+            // What it reads twice is loaded once.
+            let same = |&(m, other, _): &(usize, VReg, u32)| {
+                let read = inst.operand_access(m) != OperandAccess::Def;
+                read && m < n && other == v && inst.operands[m] == inst.operands[n]
+            };
+            new.operands[n] = match spilled.iter().find(|operand| same(operand)) {
+                Some(&(m, ..)) => new.operands[m],
+                None => self.value(f, v, operand.sub, operand.dwords, next, inst.loc),
+            };
         }
         let loc = inst.loc;
         self.out.push(new);

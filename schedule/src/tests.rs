@@ -309,6 +309,23 @@ fn called_functions_come_down_to_what_they_need_not_save() {
     assert_eq!(better(called, 120), better(kernel, 120));
 }
 
+/// Scalar registers that cost no wave may take the place of vector ones that do.
+#[test]
+fn scalars_that_cost_nothing_are_free() {
+    let target = target("gfx900");
+    let mut f = parse("function f, modelled\nmbb0:\n  wave end\n");
+    f.max_flat_workgroup_size = 256;
+    let better =
+        |sgprs, vgprs| budget::better(&f, &target, &CHECKED, Dwords { sgprs, vgprs }, budget::FEW_HOLES);
+    // Two waves share 800 SGPRs, of which each has 102 at most; nine have 80 each.
+    let goal = better(27, 232).expect("a wave more");
+    assert_eq!((goal.sgprs, goal.vgprs), (88, 126));
+    let goal = better(27, 30).expect("a wave more");
+    assert_eq!((goal.sgprs, goal.vgprs), (66, 28));
+    // Those that cost one are given up.
+    assert_eq!(better(100, 24).map(|goal| goal.sgprs), Some(88));
+}
+
 /// So many masks that are made one behind the other, and then read.
 fn masks(count: usize) -> String {
     let mut text = String::from("function f, modelled\n  entry %0:v1 = workitem_id_x in v0\nmbb0:\n");
