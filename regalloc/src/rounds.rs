@@ -49,7 +49,7 @@ impl Rounds<'_> {
             let few = failed.short * FEW <= self.plan.registers(self.limits, file);
             if failed.file == file && few && besides < BESIDES {
                 besides += 1;
-                let spillable = self.plan.spillable(self.f, file, &failed.homeless);
+                let spillable = self.plan.spillable(self.f, file, &failed.homeless, &budgets);
                 lower = spillable.is_empty();
                 budgets.besides.extend(spillable);
             } else {

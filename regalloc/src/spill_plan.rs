@@ -35,6 +35,8 @@ pub(crate) struct Budgets {
     whole: Option<i32>,
     /// Registers that are spilled besides, as they found no place among so many others.
     pub besides: Vec<VReg>,
+    /// All that the last round spilled.
+    spilled: FxHashSet<VReg>,
 }
 
 impl Budgets {
@@ -105,10 +107,13 @@ impl SpillPlan {
         }
     }
 
-    /// Those of the `wanted` registers that can be spilled, if they are ordinary ones of `f` and `file`; what rounds added is not.
-    pub fn spillable(&self, f: &Function, file: RegFile, wanted: &[VReg]) -> Vec<VReg> {
+    /// Those of the `wanted` registers that can be spilled and were not in the last round of `budgets`, if they are ordinary ones of `f` and `file`; what
+    /// rounds added is not.
+    pub fn spillable(&self, f: &Function, file: RegFile, wanted: &[VReg], budgets: &Budgets) -> Vec<VReg> {
         let weights = spill::weights(f, &self.numbering, kind_of(file));
-        let spillable = |v: &VReg| weights.get(v.as_u32() as usize).is_some_and(Option::is_some);
+        let spillable = |v: &VReg| {
+            weights.get(v.as_u32() as usize).is_some_and(Option::is_some) && !budgets.spilled.contains(v)
+        };
         wanted.iter().copied().filter(spillable).collect()
     }
 
@@ -163,7 +168,7 @@ impl SpillPlan {
             spill::places(f, &self.live, &self.numbering, &victims, &mut spills, &mut places)?;
         }
         let whole = whole.into_iter().max().unwrap_or(0);
-        let Budgets { files: budgets, whole: whole_budget, besides } = budgets;
+        let Budgets { files: budgets, whole: whole_budget, besides, spilled } = budgets;
         let all_lanes = whole_budget.is_some();
         let mut scratch = budgets.vgpr.is_some() || all_lanes;
         for n in FILES {
@@ -211,6 +216,7 @@ impl SpillPlan {
             }
             choices[n] = choice;
         }
+        *spilled = places.keys().copied().collect();
         reload::insert(f, limits.hardware, &self.numbering, &choices, &places, &mut spills);
         spill::reserve(f, &spills);
         Ok(spills)

@@ -175,7 +175,8 @@ pub(crate) fn better(
     }
     // Scalar registers that cost nothing may be more than there are now.
     let goal = if most.vgprs > without_holes(occupancy.hard.vgprs) {
-        Dwords { vgprs: without_holes(occupancy.hard.vgprs), sgprs }
+        let free = occupancy.sgprs(*occupancy.waves.start()).saturating_sub(SGPR_HOLES);
+        Dwords { vgprs: without_holes(occupancy.hard.vgprs), sgprs: sgprs.min(free).max(most.sgprs) }
     } else if most.vgprs > without(occupancy.unsaved, holes) {
         // What is saved is stored and loaded.
         Dwords { vgprs: without(occupancy.unsaved, holes), ..most }

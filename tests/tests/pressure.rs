@@ -96,6 +96,59 @@ fn more_scalar_values_than_registers_spill_and_stay_right() {
     assert_eq!(gpu.read(b), want);
 }
 
+/// Tiles of a product of matrices: 32 sums of doubles, which would take all of the 64 VGPRs. Doubles and words of 128 bits leave holes, so that packing fails with few dwords alive; what is
+/// spilled for that is little, and the sums that are in memory stay in their places around the loop.
+#[test]
+fn sums_of_a_loop_spill_little_and_stay_right() {
+    let source = "kernel __attribute__((reqd_work_group_size(64, 1, 1), amdgpu_num_vgpr(64)))
+        void k(global double *out, global const double4 *in, global const int *n) {
+          local double4 a[64], b[64];
+          uint i = get_local_id(0);
+          double4 s[8];
+          for (int m = 0; m < 8; m++) s[m] = (double4)(m);
+          for (int t = 0; t < *n; t++) {
+            a[i] = in[t * 128 + i];
+            b[i] = in[t * 128 + 64 + i];
+            barrier(CLK_LOCAL_MEM_FENCE);
+            #pragma unroll
+            for (int k = 0; k < 8; k++) {
+              double4 x = a[(i + k) & 63], y = b[(i + 3 * k) & 63], z = a[(i + 5 * k) & 63];
+              s[0] += x * y.x; s[1] += x * y.y; s[2] += x * y.z; s[3] += x * y.w;
+              s[4] += z * y.x; s[5] += z * y.y; s[6] += z * y.z; s[7] += z * y.w;
+            }
+            barrier(CLK_LOCAL_MEM_FENCE);
+          }
+          for (int m = 0; m < 8; m++) vstore4(s[m], m * 64 + i, out);
+        }";
+    let (mut gpu, stats) = build(source, 2);
+    // One budget for all spills 449 dwords, into 548 bytes.
+    assert!((1..400).contains(&stats.vgpr_spills) && stats.scratch_bytes < 500, "{stats:?}");
+    let rounds = 3usize;
+    // Small integers, whose sums are exact.
+    let input: Vec<f64> = (0..rounds * 128 * 4).map(|_| f64::from(gpu.rng.u32(..16))).collect();
+    let (out, data) = (gpu.zeros::<f64>(64 * 8 * 4), gpu.buffer(&input));
+    let n = gpu.buffer(&[rounds as i32]);
+    gpu.launch("k", [64, 1, 1], [64, 1, 1], &[out.into(), data.into(), n.into()]).unwrap();
+    let mut want = vec![0f64; 64 * 8 * 4];
+    for i in 0..64 {
+        for m in 0..8 {
+            for c in 0..4 {
+                let mut sum = m as f64;
+                for t in 0..rounds {
+                    for k in 0..8 {
+                        let turns = if m < 4 { k } else { 5 * k };
+                        let left = input[(t * 128 + (i + turns) % 64) * 4 + c];
+                        let right = input[(t * 128 + 64 + (i + 3 * k) % 64) * 4 + m % 4];
+                        sum += left * right;
+                    }
+                }
+                want[(m * 64 + i) * 4 + c] = sum;
+            }
+        }
+    }
+    assert_eq!(gpu.read(out), want);
+}
+
 /// What cannot be is refused with the instruction and the numbers.
 #[test]
 fn an_instruction_that_needs_too_many_is_named() {
