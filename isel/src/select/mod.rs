@@ -65,6 +65,7 @@ mod places;
 mod prepare;
 mod reach;
 mod registers;
+mod residues;
 mod scalar_buffer;
 mod scratch;
 mod shader;

@@ -1,20 +1,23 @@
 //! Which accesses of global memory are constants apart, for whoever puts code in order.
 //!
-//! What an address is made of is lost in the registers that hold it. Where a block stores, its accesses whose addresses are one sum with different constants say so
-//! ([`MemPlace`]): structures, and arrays whose lines are longer than an instruction's offset reaches, as those of chemical kinetics.
+//! What an address is made of is lost in the registers that hold it. Where a block stores, its accesses whose addresses are one sum modulo 2³² with different constants
+//! ([`residues`](super::residues)) say so ([`MemPlace`]): structures, neighbours in arrays, and arrays whose lines are longer than an instruction's offset reaches.
 //!
 //! Cost: linear.
 
 use super::Selector;
-use super::sums::{Sum, Sums};
+use super::residues::Residues;
 use mir::ir::{AddrSpace, Block, InstKind, Value};
 use mir::machine::MemPlace;
 use rustc_hash::FxHashMap;
 
+/// Farther behind the first address of its sum no place is known: two that are nearer to it are not near each other by another 2³² bytes.
+const MAX_BYTES: u32 = 1 << 29;
+
 /// What is known of a block's accesses behind one sum.
 #[derive(Clone, Copy)]
 struct Accesses {
-    first: i64,
+    first: i32,
     /// Another one is elsewhere.
     several: bool,
     stores: bool,
@@ -25,40 +28,30 @@ impl Selector<'_> {
     pub(super) fn find_places(&mut self, order: &[Block]) {
         let f = self.f;
         let access = |inst| match f.insts[inst].kind {
-            InstKind::Load { ptr, mem } => Some((ptr, mem, false)),
-            InstKind::Store { ptr, mem, .. } => Some((ptr, mem, true)),
+            InstKind::Load { ptr, mem } if mem.space == AddrSpace::GLOBAL => Some((ptr, mem, false)),
+            InstKind::Store { ptr, mem, .. } if mem.space == AddrSpace::GLOBAL => Some((ptr, mem, true)),
             _ => None,
         };
-        let mut accesses =
-            order.iter().flat_map(|&block| &f.blocks[block].insts).filter_map(|&inst| access(inst));
-        if !accesses.any(|(_, mem, stores)| stores && mem.space == AddrSpace::GLOBAL) {
-            return;
-        }
-        let mut sums = Sums::default();
-        let mut behind: FxHashMap<Sum, Accesses> = FxHashMap::default();
-        let mut seen: Vec<(Value, Sum, i64)> = Vec::new();
+        let mut residues = Residues::default();
+        let mut behind: FxHashMap<u32, Accesses> = FxHashMap::default();
+        let mut seen: Vec<(Value, MemPlace)> = Vec::new();
         for &block in order {
-            for &inst in &f.blocks[block].insts {
-                let data = &f.insts[inst];
-                if data.ty.addr_space().is_some_and(|space| space != AddrSpace::LOCAL) {
-                    sums.note(data, |value| self.const_int(value));
-                }
-                let Some((ptr, mem, stores)) = access(inst) else { continue };
-                if mem.space != AddrSpace::GLOBAL || !mem.is_simple() {
-                    continue;
-                }
-                let (sum, bytes) = sums.of(ptr, |value| self.const_int(value));
-                let new = Accesses { first: bytes, several: false, stores };
-                let entry = behind.entry(sum).or_insert(new);
-                entry.several |= bytes != entry.first;
-                entry.stores |= stores;
-                seen.push((ptr, sum, bytes));
+            let accesses = || f.blocks[block].insts.iter().filter_map(|&inst| access(inst));
+            if accesses().nth(1).is_none() || !accesses().any(|(_, _, stores)| stores) {
+                continue;
             }
-            for (ptr, sum, bytes) in seen.drain(..) {
-                if behind.get(&sum).is_some_and(|all| all.several && all.stores)
-                    && let Ok(offset) = i32::try_from(bytes)
-                {
-                    self.places.insert(ptr, MemPlace { base: sum, offset });
+            for (ptr, _, stores) in accesses().filter(|(_, mem, _)| mem.is_simple()) {
+                let (base, offset) = residues.place(f, ptr, &|value| self.const_int(value));
+                let entry = behind.entry(base).or_insert(Accesses { first: offset, several: false, stores });
+                entry.several |= offset != entry.first;
+                entry.stores |= stores;
+                if offset.unsigned_abs() < MAX_BYTES {
+                    seen.push((ptr, MemPlace { base, offset }));
+                }
+            }
+            for (ptr, place) in seen.drain(..) {
+                if behind.get(&place.base).is_some_and(|all| all.several && all.stores) {
+                    self.places.insert(ptr, place);
                 }
             }
             behind.clear();
