@@ -43,6 +43,7 @@ pub mod no_clobber;
 mod origin;
 pub mod pack_bytes;
 pub mod pack_halves;
+mod pack_indexed;
 mod params;
 pub mod pipeline_loads;
 pub mod printf;

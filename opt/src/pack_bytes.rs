@@ -28,6 +28,7 @@ const MAX_BYTES: u32 = 64;
 
 /// Packs vectors of bytes in `func`, which is IR as it was read.
 pub fn pack(func: &mut Function) {
+    super::pack_indexed::pack(func);
     if func.layout.len() < 2 || !func.insts.values().any(|data| dwords_of(data.ty).is_some()) {
         return;
     }
