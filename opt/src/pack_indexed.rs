@@ -149,18 +149,13 @@ impl Webs {
                 self.fixed.extend(own.filter(|&value| both || !exact(value)));
             }
             (kind, _) if kind.is_terminator() => {
-                let mut read: Vec<Value> = Vec::new();
-                kind.for_each_value(|value| read.push(value));
                 for target in kind.targets() {
                     let params = &func.blocks[target.block].params;
-                    for (&param, &arg) in params.iter().zip(&target.args) {
-                        self.join(func, param, arg);
-                        if let Some(at) = read.iter().position(|&value| value == arg) {
-                            read.swap_remove(at);
-                        }
-                    }
+                    params.iter().zip(&target.args).for_each(|(&param, &arg)| self.join(func, param, arg));
                 }
-                self.fixed.extend(read);
+                let mut kind = kind.clone();
+                kind.targets_mut().into_iter().for_each(|target| target.args.clear());
+                kind.for_each_value(|value| self.fixed.push(value));
             }
             (kind, result) => {
                 self.fixed.extend(result);
@@ -174,6 +169,7 @@ impl Webs {
 fn find(func: &Function) -> FxHashMap<Value, Type> {
     let mut webs = Webs::default();
     for &block in &func.layout {
+        mir::interrupt::checkpoint();
         for &inst in &func.blocks[block].insts {
             webs.note(func, inst);
         }
