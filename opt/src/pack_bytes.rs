@@ -26,7 +26,7 @@ use smallvec::SmallVec;
 /// Most bytes of a vector that is packed.
 const MAX_BYTES: u32 = 64;
 
-/// Packs vectors of bytes in `func`, which is IR as it was read.
+/// Packs vectors of bytes in `func`, which is IR as it was read; first those, and of halves, that variable indices address ([`super::pack_indexed`]).
 pub fn pack(func: &mut Function) {
     super::pack_indexed::pack(func);
     if func.layout.len() < 2 || !func.insts.values().any(|data| dwords_of(data.ty).is_some()) {

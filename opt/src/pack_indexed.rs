@@ -1,10 +1,10 @@
 //! Vectors of bytes and halves that a variable index addresses are vectors of dwords.
 //!
 //! ```text
-//!   v3: <12 x i8> = insertelement v1, v2, v0   →   v4: i32 = lshr v0, 2
+//!   v3: <20 x i8> = insertelement v1, v2, v0   →   v4: i32 = lshr v0, 2
 //!                                                  v5: i32 = extractelement v1, v4
 //!                                                  v6: i32 = v5 with v2 in its byte v0 & 3
-//!                                                  v3: <3 x i32> = insertelement v1, v6, v4
+//!                                                  v3: <5 x i32> = insertelement v1, v6, v4
 //! ```
 //!
 //! Legal IR has a value of 32 bits for each element, and compares a variable index with each of them, or goes through scratch. Of dwords there are a half or a quarter
@@ -79,10 +79,9 @@ fn fills_dwords(ty: Type) -> bool {
 }
 
 /// Values by what flows into each other, while they are looked for.
-#[derive(Default)]
 struct Webs {
     numbers: FxHashMap<Value, u32>,
-    classes: Option<Classes>,
+    classes: Classes,
     /// Values that something is done with which dwords cannot do.
     fixed: Vec<Value>,
     /// Values that a variable index addresses.
@@ -95,8 +94,7 @@ impl Webs {
         if func.as_const(value).is_some() || packed_type(func.ty(value)).is_none() {
             return None;
         }
-        let classes = self.classes.get_or_insert_with(|| Classes::new(0));
-        Some(*self.numbers.entry(value).or_insert_with(|| classes.add()))
+        Some(*self.numbers.entry(value).or_insert_with(|| self.classes.add()))
     }
 
     /// Lets both be dwords, or neither.
@@ -107,13 +105,18 @@ impl Webs {
                 self.fixed.push(other);
             }
         }
-        if let (Some(a), Some(b)) = (self.number(func, a), self.number(func, b))
-            && let Some(classes) = &mut self.classes
-        {
-            classes.join(a, b);
+        if let (Some(a), Some(b)) = (self.number(func, a), self.number(func, b)) {
+            self.classes.join(a, b);
         }
     }
 
+    /// The classes of some values.
+    fn leaders(&mut self, func: &Function, values: Vec<Value>) -> FxHashSet<u32> {
+        let numbers: Vec<u32> = values.into_iter().filter_map(|value| self.number(func, value)).collect();
+        numbers.into_iter().map(|number| self.classes.leader(number)).collect()
+    }
+
+    /// Takes note of what `inst` does with such vectors.
     fn note(&mut self, func: &Function, inst: Inst) {
         let data = &func.insts[inst];
         let result = data.result.filter(|_| packed_type(data.ty).is_some());
@@ -167,23 +170,23 @@ impl Webs {
 
 /// The vectors that become dwords, with these.
 fn find(func: &Function) -> FxHashMap<Value, Type> {
-    let mut webs = Webs::default();
+    let mut webs = Webs {
+        numbers: FxHashMap::default(),
+        classes: Classes::new(0),
+        fixed: Vec::new(),
+        indexed: Vec::new(),
+    };
     for &block in &func.layout {
         mir::interrupt::checkpoint();
         for &inst in &func.blocks[block].insts {
             webs.note(func, inst);
         }
     }
-    let numbered: Vec<Value> = webs.numbers.keys().copied().collect();
     let is_param = |value: &Value| matches!(func.values[*value].def, ValueDef::FuncParam(_));
-    webs.fixed.extend(numbered.into_iter().filter(is_param));
-    let [fixed, indexed] = [std::mem::take(&mut webs.fixed), std::mem::take(&mut webs.indexed)];
-    let [fixed, indexed] = [fixed, indexed]
-        .map(|values| values.into_iter().filter_map(|v| webs.number(func, v)).collect::<Vec<_>>());
-    let Webs { numbers, classes, .. } = webs;
-    let Some(mut classes) = classes else { return FxHashMap::default() };
-    let [fixed, indexed] = [fixed, indexed]
-        .map(|numbers| numbers.into_iter().map(|n| classes.leader(n)).collect::<FxHashSet<_>>());
+    webs.fixed.extend(webs.numbers.keys().copied().filter(is_param));
+    let (fixed, indexed) = (std::mem::take(&mut webs.fixed), std::mem::take(&mut webs.indexed));
+    let (fixed, indexed) = (webs.leaders(func, fixed), webs.leaders(func, indexed));
+    let Webs { numbers, mut classes, .. } = webs;
     let becomes = |(value, number)| {
         let leader = classes.leader(number);
         let becomes = indexed.contains(&leader) && !fixed.contains(&leader);

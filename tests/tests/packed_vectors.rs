@@ -23,6 +23,7 @@ impl Case {
         (self.bits * self.lanes).is_multiple_of(32)
     }
 
+    /// Element `k` of the vector that a lane starts with.
     fn first(self, k: u32) -> u32 {
         (k * 3 + 1) & ((1 << self.bits) - 1)
     }
@@ -31,9 +32,7 @@ impl Case {
     fn ir(self) -> String {
         let Self { bits, lanes, uniform } = self;
         let ty = format!("<{lanes} x i{bits}>");
-        let elements: Vec<String> = (0..lanes)
-            .map(|k| if k == 2 { format!("i{bits} 0") } else { format!("i{bits} {}", self.first(k)) })
-            .collect();
+        let elements: Vec<String> = (0..lanes).map(|k| format!("i{bits} {}", self.first(k))).collect();
         let place = if uniform { "%j" } else { "%x" };
         let mut text = format!(
             "target triple = \"amdgcn-amd-amdhsa\"
@@ -168,7 +167,7 @@ fn run(case: Case, cpu: &str, level: u8) {
     std::fs::write(&object, output.bytes).unwrap();
     let mut gpu = Gpu::new(&toolchain::link(&object).unwrap()).unwrap();
     let input: Vec<u32> = (0..LANES).map(|_| gpu.rng.u32(..)).collect();
-    let start: Vec<u32> = (0..case.lanes).map(|k| if k == 2 { 0 } else { case.first(k) }).collect();
+    let start: Vec<u32> = (0..case.lanes).map(|k| case.first(k)).collect();
     let bytes = |element: u32| element.to_le_bytes().into_iter().take(case.bits as usize / 8);
     let one: Vec<u8> = start.iter().flat_map(|&element| bytes(element)).collect();
     let (out, data) = (gpu.zeros::<u32>(LANES as usize), gpu.buffer(&input));
