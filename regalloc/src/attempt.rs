@@ -220,6 +220,11 @@ impl<'a> Attempt<'a> {
             }
             high = packed.high;
         }
+        if let Some(spills) = self.spills.filter(|_| !self.quick) {
+            let saved_none = self.unsaved.as_ref().unwrap_or(&self.files.vgpr).allowed;
+            let free = saved_none.and(&Mask::run(0, high)).or(&round.taken(Kind::Vgpr, at));
+            round.spread(spills, &free, &mut memory.files.vgpr, at);
+        }
         Ok(Ok(high))
     }
 

@@ -16,7 +16,7 @@
 //! 3. [`webs`] and [`join`]: join what moves connect, with the advice of regalloc2 ([`units`]).
 //! 4. [`pack`] and [`repair`]: bind webs to registers; quick ([`Options::quick`]), [`sweep`] does it, with live ranges that are coarser.
 //! 5. Where that is not possible, [`spill_plan`], [`spill`] and [`reload`]: bring pressure under a budget,
-//!    then once more from 1.
+//!    then once more from 1; [`spread`] keeps apart what is stored and loaded one after the other.
 //! 6. [`rewrite`] and [`moves`]: physical operands, and the moves that remain.
 //! 7. [`checker`], on request: prove the result by symbolic execution on both graphs.
 //!
@@ -63,6 +63,7 @@ mod rounds;
 mod slots;
 mod spill;
 mod spill_plan;
+mod spread;
 mod sweep;
 mod units;
 mod webs;

@@ -135,6 +135,13 @@ impl Mask {
             .map(|(i, w)| i as u16 * 64 + w.trailing_zeros() as u16)
     }
 
+    /// All registers, from the lowest on.
+    pub fn each(&self) -> impl Iterator<Item = u16> {
+        (0u16..).zip(self.0).flat_map(|(i, word)| {
+            (0..64).filter(move |bit| word >> bit & 1 != 0).map(move |bit| i * 64 + bit)
+        })
+    }
+
     /// Number of registers in the set.
     pub fn count(&self) -> u32 {
         self.0.iter().map(|w| w.count_ones()).sum()

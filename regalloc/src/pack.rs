@@ -58,7 +58,7 @@ impl Hints {
     }
 
     /// Whether a web has any wishes.
-    fn wishes(&self, root: VReg) -> bool {
+    pub fn wishes(&self, root: VReg) -> bool {
         self.wishing.get(root.as_u32() as usize).is_some_and(|&any| any)
     }
 

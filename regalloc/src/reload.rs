@@ -21,9 +21,10 @@ use crate::files::{FILES, PerFile};
 use crate::graph::{Numbering, edges, params};
 use crate::liveness::Kind;
 use crate::spill::{Choice, Place, Spills, lane_register};
+use mir::ir::AliasClass;
 use mir::isa::{Implicit, Opcode, OperandAccess};
 use mir::machine::{
-    Condition, Function, Inst, ModFlags, Operand, RegFile, Terminator, VReg, VRegData, VRegFlags,
+    Condition, Function, Inst, MemPlace, ModFlags, Operand, RegFile, Terminator, VReg, VRegData, VRegFlags,
 };
 use mir::target::{Limits, ScratchAccess};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -32,6 +33,8 @@ use std::collections::BinaryHeap;
 
 /// Instructions for which a register with the high part of an offset is kept.
 const FAR_REACH: usize = 32;
+/// The base of slots' places: the frame's start.
+const FRAME: u32 = 0;
 /// No further use in the block.
 const NEVER: u32 = u32::MAX;
 
@@ -615,6 +618,10 @@ impl Walk<'_> {
         let resource = Operand::preg(f.entry.scratch_resource(), 4);
         let mut inst = f.scratch.frame_dword(store, data, base, resource, offset & max);
         inst.loc = loc;
+        if let Some(mem) = &mut inst.mem {
+            mem.access.alias = AliasClass::SLOT;
+            mem.place = i32::try_from(offset).ok().map(|offset| MemPlace { base: FRAME, offset });
+        }
         self.out.push(inst);
     }
 

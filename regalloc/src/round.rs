@@ -6,7 +6,8 @@ use crate::liveness::{Kind, Liveness};
 use crate::occupancy::{Mask, Occupancy};
 use crate::pack::{self, File, Hints, Packing, PerKind, UNBOUND};
 use crate::repair;
-use crate::spill::Pressure;
+use crate::spill::{Pressure, Spills};
+use crate::spread;
 use crate::webs::Webs;
 use mir::machine::{Function, VReg};
 use mir::target::Target;
@@ -91,6 +92,14 @@ impl<'a> Round<'a> {
             packed.high = pack::high(self.f, &items, at);
         }
         packed
+    }
+
+    /// Keeps the values of `spills` and their reloads apart, which are bound by `at`, among the registers of `free`.
+    pub fn spread(&mut self, spills: &Spills, free: &Mask, occupancy: &mut Occupancy, at: &mut [u16]) {
+        let spilled = spills.reloads.iter().flat_map(|(&part, &(value, _))| [part, value]);
+        let spilled = spilled.map(|v| self.webs.find(v).0).collect();
+        let items = self.items.of(Kind::Vgpr);
+        spread::spread(self.f, self.live, self.webs, items, self.hints, &spilled, free, occupancy, at);
     }
 
     /// Registers that `at` has webs of `kind` in.

@@ -13,7 +13,7 @@ use mir::machine::{Inst, ModFlags, Operand, PReg, Reg, writes_exec};
 use mir::target::Target;
 
 /// Number of spaces: memory that all work-groups see is one for each alias class that is known.
-pub(crate) const SPACES: usize = 5 + AliasClass::ARGUMENTS as usize;
+pub(crate) const SPACES: usize = 6 + AliasClass::ARGUMENTS as usize;
 
 /// A set of spaces, a bit each.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -24,14 +24,19 @@ impl Spaces {
     /// Memory that all work-groups see: of [`AliasClass::REST`].
     const REST: Self = Self(1);
     pub const LDS: Self = Self(2);
-    pub const SCRATCH: Self = Self(4);
+    /// Scratch that pointers lead to.
+    const SCRATCH: Self = Self(4);
     const GDS: Self = Self(8);
     /// Not memory: exports come in order.
     const EXPORTS: Self = Self(16);
+    /// Scratch that no pointer leads to: [`AliasClass::SLOT`].
+    const SLOTS: Self = Self(32);
+    /// What is in scratch.
+    pub const OF_SCRATCH: Self = Self::SCRATCH.or(Self::SLOTS);
     /// Of the first `noalias` argument. The others follow.
-    const ARGUMENT: Self = Self(32);
+    const ARGUMENT: Self = Self(64);
     /// All memory that all work-groups see.
-    pub const MEMORY: Self = Self(((1 << SPACES) - 32) | Self::REST.0);
+    pub const MEMORY: Self = Self(((1 << SPACES) - Self::ARGUMENT.0) | Self::REST.0);
     const ALL: Self = Self((1 << SPACES) - 1);
     /// What a generic pointer reaches.
     const GENERIC: Self = Self::MEMORY.or(Self::LDS).or(Self::SCRATCH);
@@ -195,8 +200,8 @@ impl Effects {
             _ if inst.is_gds() => Spaces::GDS,
             MemoryKind::Lds | MemoryKind::Gds => Spaces::LDS,
             MemoryKind::Flat => Spaces::GENERIC,
-            MemoryKind::Scratch => Spaces::SCRATCH,
-            _ => Spaces::MEMORY.or(Spaces::SCRATCH),
+            MemoryKind::Scratch => Spaces::OF_SCRATCH,
+            _ => Spaces::MEMORY.or(Spaces::OF_SCRATCH),
         };
         let Some(access) = inst.mem.map(|mem| mem.access) else {
             let writes = if memory.writes() { of_kind } else { Spaces::NONE };
@@ -208,13 +213,14 @@ impl Effects {
         let space = match access.space {
             AddrSpace::LOCAL => Spaces::LDS,
             AddrSpace::REGION => Spaces::GDS,
+            AddrSpace::PRIVATE if access.alias == AliasClass::SLOT => Spaces::SLOTS,
             AddrSpace::PRIVATE => Spaces::SCRATCH,
             AddrSpace::FLAT => of_kind,
             _ => Spaces::of_class(access.alias),
         };
         let place = match space {
             Spaces::LDS => Place::in_lds(inst),
-            Spaces::SCRATCH => Place::in_scratch(inst),
+            Spaces::SCRATCH | Spaces::SLOTS => Place::in_scratch(inst),
             _ if access.space == AddrSpace::GLOBAL => Place::in_memory(inst),
             _ => None,
         };

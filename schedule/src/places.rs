@@ -28,7 +28,7 @@ impl PlaceSpace {
     pub const fn space(self) -> Spaces {
         match self {
             Self::Lds => Spaces::LDS,
-            Self::Scratch => Spaces::SCRATCH,
+            Self::Scratch => Spaces::OF_SCRATCH,
             Self::Memory => Spaces::MEMORY,
         }
     }
@@ -80,6 +80,15 @@ impl Place {
         if !is_plain(inst) || inst.mods.flags.intersects(ModFlags::IDXEN | ModFlags::LDS) {
             return None;
         }
+        let mem = inst.mem?;
+        let size = i32::try_from(mem.bytes).ok()?;
+        let at = |address, first: i32| {
+            let base = Base { space: PlaceSpace::Scratch, address };
+            Some(Self { base, bytes: (first, first.checked_add(size)?) })
+        };
+        if let Some(place) = mem.place {
+            return at(Address::Known(place.base), place.offset);
+        }
         let parts = inst.op.info().operands.iter().zip(&inst.operands);
         let mut parts = parts
             .filter(|(desc, _)| matches!(desc.kind, VgprOrOff | SgprOrOff | Soffset))
@@ -88,10 +97,11 @@ impl Place {
             return None;
         };
         let operands = [first, second];
-        let base = Base { space: PlaceSpace::Scratch, address: Address::Operands(operands) };
-        let size = i32::try_from(inst.mem?.bytes).ok()?;
-        let bytes = (inst.mods.offset, inst.mods.offset.checked_add(size)?);
-        operands.iter().all(has_one_value).then_some(Self { base, bytes })
+        operands
+            .iter()
+            .all(has_one_value)
+            .then(|| at(Address::Operands(operands), inst.mods.offset))
+            .flatten()
     }
 
     /// What `inst`, an access of global memory, accesses, if that is plain and its place is known or it has a 64-bit address.

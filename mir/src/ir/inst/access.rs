@@ -80,7 +80,8 @@ bitflags::bitflags! {
     }
 }
 
-/// Which global memory an access can be to. Accesses of two classes have nothing in common, unless one is [`Self::UNKNOWN`].
+/// Which global memory an access can be to. Accesses of two classes have nothing in common, unless one is [`Self::UNKNOWN`]. In private memory there
+/// are two: [`Self::SLOT`] and the rest.
 ///
 /// Source: LLVM language reference, "Parameter Attributes", `noalias`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
@@ -93,6 +94,8 @@ impl AliasClass {
     pub const REST: Self = Self(1);
     /// Classes of `noalias` arguments, from 2 on: a few, as each is one more thing to keep order of.
     pub const ARGUMENTS: u8 = 6;
+    /// Of private memory: slots of spilled registers, to which no pointer leads.
+    pub const SLOT: Self = Self(2 + Self::ARGUMENTS);
 
     /// The class of the `noalias` argument with this number. Of many, some share a class.
     #[inline]
