@@ -96,6 +96,12 @@ impl<'a> Selector<'a> {
             self.emit(COPY, [dst, sum]);
             return;
         };
+        if !scalar && scale == 1 && self.has_sum_with_shifts(value) {
+            let rest = join(self);
+            if rest != Operand::Imm(0) && self.add_shifts_of_product(dst, value, rest) {
+                return;
+            }
+        }
         let i = if scalar { self.scalar_src(value) } else { self.src(value) };
         let i = self.sub(&i, 0, 1);
         let rest = join(self);

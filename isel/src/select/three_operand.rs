@@ -1,6 +1,6 @@
 //! Two operations of 32 bits in one instruction.
 
-use super::int::{Signed, is_shift};
+use super::int::{Shifts, Signed, is_shift};
 use super::{Rep, Selector};
 use mir::ir::{BinaryOp, InstKind, Intrinsic, Type, Value};
 use mir::isa::Opcode::{self, *};
@@ -53,6 +53,17 @@ impl Selector<'_> {
         }
         if !self.target.has(Features::THREE_OP_INT) {
             return false;
+        }
+        if op == BinaryOp::Add {
+            for [product, addend] in [args, [args[1], args[0]]] {
+                let free = self.const_int(addend).is_none_or(|c| (-16..=64).contains(&c));
+                if free && self.has_sum_with_shifts(product) {
+                    let addend = self.src(addend);
+                    if self.add_shifts_of_product(dst, product, addend) {
+                        return true;
+                    }
+                }
+            }
         }
         if let Some((x, amount, other)) = self.scalar_shift_of(op, args) {
             let opcode = if op == BinaryOp::Add { V_LSHL_ADD_U32 } else { V_LSHL_OR_B32 };
@@ -153,6 +164,28 @@ impl Selector<'_> {
             self.mad_low(dst, factors, |this, _, _| this.low_of_pair(addend));
         }
         factors.is_some()
+    }
+
+    /// Whether the sum of `product` and something else is two instructions at full rate: the last shift of the product is part of the addition.
+    pub(super) fn has_sum_with_shifts(&self, product: Value) -> bool {
+        self.scaled_sum(product).is_some()
+    }
+
+    /// `dst = product + addend`, if the sum is two instructions at full rate.
+    pub(super) fn add_shifts_of_product(&mut self, dst: Operand, product: Value, addend: Operand) -> bool {
+        let Some((x, shift, scale)) = self.scaled_sum(product) else { return false };
+        let (x, sum) = (self.src(x), self.new_vgpr(1));
+        self.vop(V_LSHL_ADD_U32, &[sum, x, Operand::Imm(shift.into()), x]);
+        self.vop(V_LSHL_ADD_U32, &[dst, sum, Operand::Imm(scale.into()), addend]);
+        true
+    }
+
+    /// `(x, n, m)` of a product of `x` with a multiple of 2^n + 1 by 2^m that nothing else uses.
+    fn scaled_sum(&self, product: Value) -> Option<(Value, u32, u32)> {
+        let factors = self.fold_binary(product, BinaryOp::Mul)?;
+        let Shifts::Sum { scale, shift } = self.shifts_of_product(factors[1])? else { return None };
+        let three = scale > 0 && self.target.has(Features::THREE_OP_INT);
+        (three && self.are_24_bits(factors).is_none()).then_some((factors[0], shift, scale))
     }
 
     /// The factors of a product of 32 bits that nothing else uses, if that of 64 takes no longer. Products with constants may have cheaper forms, and the constant
