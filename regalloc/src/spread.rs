@@ -11,7 +11,7 @@
 
 use crate::liveness::Liveness;
 use crate::occupancy::{Mask, Occupancy};
-use crate::pack::{self, Hints, Item};
+use crate::pack::{self, Hints, Item, UNBOUND};
 use crate::webs::Webs;
 use mir::machine::{Function, PReg};
 use rustc_hash::FxHashSet;
@@ -52,6 +52,9 @@ pub(crate) fn spread(
         mir::interrupt::checkpoint();
         let (root, width) = (item.root.as_u32() as usize, item.width);
         let now = at[root];
+        if now == UNBOUND {
+            continue;
+        }
         let is_near = |first: u16| {
             let end = ends.of(first, width);
             end > 0 && item.start < end + NEAR

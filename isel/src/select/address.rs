@@ -96,10 +96,10 @@ impl<'a> Selector<'a> {
             self.emit(COPY, [dst, sum]);
             return;
         };
-        if !scalar && scale == 1 && self.has_sum_with_shifts(value) {
+        if let Some(product) = self.scaled_product(value).filter(|_| !scalar && scale == 1) {
             let rest = join(self);
-            if rest != Operand::Imm(0) && self.add_shifts_of_product(dst, value, rest) {
-                return;
+            if rest != Operand::Imm(0) {
+                return self.add_to_scaled(dst, product, rest);
             }
         }
         let i = if scalar { self.scalar_src(value) } else { self.src(value) };

@@ -8,6 +8,13 @@ use mir::machine::Operand;
 use mir::target::Features;
 use smallvec::SmallVec;
 
+/// A product of `x` and `(2^shift + 1) * 2^scale`, which is even.
+pub(super) struct Scaled {
+    x: Value,
+    shift: u32,
+    scale: u32,
+}
+
 impl Selector<'_> {
     /// Two operations in one: tries the three-operand forms whose inner operation is `args[0]` or `args[1]`.
     pub(super) fn three_operand(&mut self, dst: Operand, op: BinaryOp, args: [Value; 2]) -> bool {
@@ -57,11 +64,10 @@ impl Selector<'_> {
         if op == BinaryOp::Add {
             for [product, addend] in [args, [args[1], args[0]]] {
                 let free = self.const_int(addend).is_none_or(|c| (-16..=64).contains(&c));
-                if free && self.has_sum_with_shifts(product) {
+                if let Some(product) = self.scaled_product(product).filter(|_| free) {
                     let addend = self.src(addend);
-                    if self.add_shifts_of_product(dst, product, addend) {
-                        return true;
-                    }
+                    self.add_to_scaled(dst, product, addend);
+                    return true;
                 }
             }
         }
@@ -166,26 +172,19 @@ impl Selector<'_> {
         factors.is_some()
     }
 
-    /// Whether the sum of `product` and something else is two instructions at full rate: the last shift of the product is part of the addition.
-    pub(super) fn has_sum_with_shifts(&self, product: Value) -> bool {
-        self.scaled_sum(product).is_some()
+    /// `dst = product + addend`: the last shift of the product is part of the addition.
+    pub(super) fn add_to_scaled(&mut self, dst: Operand, product: Scaled, addend: Operand) {
+        let (x, sum) = (self.src(product.x), self.new_vgpr(1));
+        self.vop(V_LSHL_ADD_U32, &[sum, x, Operand::Imm(product.shift.into()), x]);
+        self.vop(V_LSHL_ADD_U32, &[dst, sum, Operand::Imm(product.scale.into()), addend]);
     }
 
-    /// `dst = product + addend`, if the sum is two instructions at full rate.
-    pub(super) fn add_shifts_of_product(&mut self, dst: Operand, product: Value, addend: Operand) -> bool {
-        let Some((x, shift, scale)) = self.scaled_sum(product) else { return false };
-        let (x, sum) = (self.src(x), self.new_vgpr(1));
-        self.vop(V_LSHL_ADD_U32, &[sum, x, Operand::Imm(shift.into()), x]);
-        self.vop(V_LSHL_ADD_U32, &[dst, sum, Operand::Imm(scale.into()), addend]);
-        true
-    }
-
-    /// `(x, n, m)` of a product of `x` with a multiple of 2^n + 1 by 2^m that nothing else uses.
-    fn scaled_sum(&self, product: Value) -> Option<(Value, u32, u32)> {
+    /// `product`, if nothing else uses it and its sum with anything is two instructions at full rate.
+    pub(super) fn scaled_product(&self, product: Value) -> Option<Scaled> {
         let factors = self.fold_binary(product, BinaryOp::Mul)?;
         let Shifts::Sum { scale, shift } = self.shifts_of_product(factors[1])? else { return None };
         let three = scale > 0 && self.target.has(Features::THREE_OP_INT);
-        (three && self.are_24_bits(factors).is_none()).then_some((factors[0], shift, scale))
+        (three && self.are_24_bits(factors).is_none()).then_some(Scaled { x: factors[0], shift, scale })
     }
 
     /// The factors of a product of 32 bits that nothing else uses, if that of 64 takes no longer. Products with constants may have cheaper forms, and the constant
