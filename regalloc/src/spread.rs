@@ -7,7 +7,7 @@
 //! Idea: what is free among the registers that the function has taken already is free of charge. When all webs are bound, a short web of a spilled value whose
 //! register another one had shortly before goes to the register that none of them had for the longest time. Webs with wishes stay, since a wish is a move.
 //!
-//! Cost: one query of [`crate::occupancy`] for each web that moves, and a look at each register.
+//! Cost: for each of these webs a query of [`crate::occupancy`] for each of its ranges, and a look at each register.
 
 use crate::liveness::Liveness;
 use crate::occupancy::{Mask, Occupancy};
@@ -20,7 +20,7 @@ use std::ops::Range;
 /// Positions in which a register is better not taken twice: instructions that a scheduler can look over while a load takes its time.
 const NEAR: u32 = 128;
 
-/// The position at which each register was free again last, of webs that are spread.
+/// The position at which the last of the spilled values in each register ended; 0 if none was there.
 struct Ends([u32; PReg::VGPRS as usize]);
 
 impl Ends {
@@ -29,7 +29,7 @@ impl Ends {
         usize::from(first)..usize::from(first) + usize::from(width)
     }
 
-    /// When all of them were free.
+    /// The last of those positions of `width` registers from `first` on.
     fn of(&self, first: u16, width: u8) -> u32 {
         self.0[Self::run(first, width)].iter().copied().max().unwrap_or(0)
     }

@@ -96,7 +96,10 @@ impl<'a> Selector<'a> {
             self.emit(COPY, [dst, sum]);
             return;
         };
-        if let Some(product) = self.scaled_product(value).filter(|_| !scalar && scale == 1) {
+        if !scalar
+            && scale == 1
+            && let Some(product) = self.scaled_product(value)
+        {
             let rest = join(self);
             if rest != Operand::Imm(0) {
                 return self.add_to_scaled(dst, product, rest);

@@ -63,8 +63,9 @@ impl Selector<'_> {
         }
         if op == BinaryOp::Add {
             for [product, addend] in [args, [args[1], args[0]]] {
+                // A literal would need a register.
                 let free = self.const_int(addend).is_none_or(|c| (-16..=64).contains(&c));
-                if let Some(product) = self.scaled_product(product).filter(|_| free) {
+                if free && let Some(product) = self.scaled_product(product) {
                     let addend = self.src(addend);
                     self.add_to_scaled(dst, product, addend);
                     return true;

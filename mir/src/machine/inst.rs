@@ -361,7 +361,8 @@ impl MemRef {
     }
 }
 
-/// A place in memory, by its distance from others. In a block equal bases are equal addresses in each lane; nothing is said of different ones.
+/// A place in memory, by its distance from others. In a block equal bases are equal addresses in each lane, if both accesses are of private memory or
+/// neither is; nothing is said of different ones.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct MemPlace {
     /// The number of an address.
