@@ -85,6 +85,7 @@ pub const PASSES: &[Pass] = &[
     // Machine code, function by function, on all threads.
     Pass::new("uniformity", Legal, Legal, Analysis(|cx| Uniformity::compute(cx.ir(), cx.target))),
     Pass::new("select", Legal, SELECTED, Select(|cx, u| isel::select::select(cx.module, cx.func, u, cx.target, cx.settings))),
+    Pass::optimisation("open-inline-asm", SELECTED, Machine(|f, cx| { lower::inline_asm::open(f, cx.target); Ok(()) })),
     Pass::optimisation("merge-scalar-loads", SELECTED, Machine(|f, _| { isel::merge_scalar_loads::merge(f); Ok(()) })),
     Pass::optimisation("combine", SELECTED, Machine(|f, cx| { isel::combine::combine(f, cx.target); Ok(()) })),
     Pass::new("linearise", SELECTED, LINEAR, Machine(|f, _| isel::linearise::linearise(f))),
@@ -191,6 +192,7 @@ pub const CONSTRAINTS: &[Constraint] = &[
     ("dce-merged", "narrow-loads", "what is dead uses no element"),
     ("pipeline-loads", "join-atomics", "a loop of one block is one until its loads are ahead"),
     ("fix-irreducible", "waterfall", "loops made here have one entry"),
+    ("open-inline-asm", "combine", "what is opened is arithmetic as any other"),
     ("memory-model", "pair-lds", "accesses stay on their side of waits that the model asks for"),
     ("pair-lds", "schedule", "what is one instruction is issued at once"),
     ("memory-model", "hoist-over-barriers", "waits stay beside their barriers"),

@@ -9,6 +9,7 @@
 use crate::enums;
 use crate::llvm::{BlockRef, InstRef, LLVMOpcode, LLVMValueKind, ValueRef};
 use crate::reader::{Meaning, Reader};
+use crate::scopes::Scopes;
 use mir::ir::{
     Block, BlockCall, Func, Function, Inst, InstFlags, InstKind, SourceLoc, SymbolRef, Type, Unrolling, Value,
 };
@@ -29,6 +30,8 @@ pub(crate) struct Body<'r, 'm> {
     edges: FxHashMap<(Block, Block), SmallVec<[ValueRef<'m>; 4]>>,
     /// The block being built.
     pub(crate) block: Block,
+    /// What is known of scopes of memory.
+    pub(crate) scopes: Scopes<'m>,
 }
 
 impl<'m> Reader<'m> {
@@ -44,6 +47,7 @@ impl<'m> Reader<'m> {
             blocks: FxHashMap::default(),
             edges: FxHashMap::default(),
             block: Block::from_u32(0),
+            scopes: Scopes::default(),
         };
         let result = body.read(value);
         let function = body.function;
@@ -92,6 +96,7 @@ impl<'m> Body<'_, 'm> {
                 return Err(self.reader.locate(error, inst));
             }
         }
+        self.function.alias_sets = self.scopes.apart(&self.function);
         Ok(())
     }
 
@@ -103,6 +108,7 @@ impl<'m> Body<'_, 'm> {
         plan: &mut Vec<(Block, InstRef<'m>, Inst)>,
     ) -> Result<()> {
         if inst.opcode() == LLVMOpcode::LLVMCall && self.is_dropped(inst) {
+            self.scopes.note_declaration(inst, block);
             return Ok(());
         }
         let ty = self.reader.ty(inst.value().ty())?;

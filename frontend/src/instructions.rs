@@ -239,6 +239,8 @@ impl<'m> Body<'_, 'm> {
             let elsewhere = inst.metadata(kinds.noalias_space);
             let not_private = elsewhere.is_some_and(|node| has_number(node, AddrSpace::PRIVATE.0.into()));
             mem.flags.set(MemFlags::NOT_PRIVATE, not_private);
+            let (scopes, others) = (inst.metadata(kinds.alias_scope), inst.metadata(kinds.noalias));
+            mem.set = self.scopes.set(scopes, others);
         }
         Ok(mem)
     }
@@ -319,9 +321,10 @@ impl<'m> Body<'_, 'm> {
             }
         }
         if let Some((text, constraints, side_effects)) = called.inline_asm() {
-            let asm = self.function.inline_asm.push(mir::ir::InlineAsm { text, constraints, side_effects });
+            let asm = self.function.inline_asm.push(mir::ir::InlineAsm { text, constraints });
             self.call_site(inst, ours, None)?;
-            return Ok(InstKind::InlineAsm { asm, args });
+            let side_effects = side_effects || !inst.accesses_no_memory(self.reader.memory_attribute);
+            return Ok(InstKind::InlineAsm { asm, args, side_effects });
         }
         if let Some(&(SymbolRef::Func(func), 0)) = self.reader.symbols.get(&called)
             && self.fits(inst, called, func, &args, ty)

@@ -26,6 +26,7 @@ mod metadata;
 mod module;
 mod parse;
 mod reader;
+mod scopes;
 mod strict;
 mod types;
 mod unnamed;

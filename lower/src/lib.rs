@@ -12,7 +12,7 @@
 //! | [`repeated_moves`] | removes moves of what a register holds already |
 //! | [`compares`] | removes comparisons whose answer SCC still holds |
 //! | [`vcc_branches`] | lets branches ask VCC for what a comparison of lanes left there |
-//! | [`inline_asm`] | assembles inline assembly |
+//! | [`inline_asm`] | assembles inline assembly; what may be moved, long before allocation |
 //! | [`waits`] | waits for memory (`s_waitcnt`) |
 //! | [`indexed`] | indexed reads and writes of register tuples become indexed moves |
 //! | [`hazards`] | `s_nop` and what else keeps dependent instructions apart |

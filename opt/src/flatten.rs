@@ -125,7 +125,7 @@ fn may_be_copied(func: &Function, inst: Inst) -> bool {
         InstKind::Intrinsic { intrinsic, .. } => {
             !data.has_side_effects() && !intrinsic.props().contains(IntrinsicProps::CONVERGENT)
         }
-        InstKind::Alloca { .. } | InstKind::Call { .. } => false,
+        InstKind::Alloca { .. } | InstKind::Call { .. } | InstKind::InlineAsm { .. } => false,
         kind => !data.has_side_effects() && !kind.is_terminator(),
     }
 }

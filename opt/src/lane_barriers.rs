@@ -51,7 +51,7 @@ impl Barriers {
         let mut hidden = FxHashMap::default();
         for &inst in func.layout.iter().flat_map(|&block| &func.blocks[block].insts) {
             let data = &func.insts[inst];
-            if let (InstKind::InlineAsm { asm, args }, Some(result)) = (&data.kind, data.result)
+            if let (InstKind::InlineAsm { asm, args, .. }, Some(result)) = (&data.kind, data.result)
                 && let &[value] = args.as_slice()
                 && func.values[value].ty == data.ty
                 && func.inline_asm.get(*asm).is_some_and(is_empty)
@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn only_comments_and_one_tied_register_are_empty() {
         let is = |text: &str, constraints: &str| {
-            is_empty(&InlineAsm { text: text.into(), constraints: constraints.into(), side_effects: true })
+            is_empty(&InlineAsm { text: text.into(), constraints: constraints.into() })
         };
         assert!(is("; 1", "=v,0") && is("", "=v,0") && is(" ; a\n\n; b", "=&v,0"));
         assert!(!is("s_nop 0 ; 1", "=v,0"));

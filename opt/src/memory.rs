@@ -6,7 +6,8 @@
 //!
 //! * LDS, GDS, scratch and the rest are apart, generic pointers may reach any;
 //! * two stack objects, or two variables, are apart;
-//! * a kernel's argument with `noalias` is apart from other arguments, and from variables.
+//! * a kernel's argument with `noalias` is apart from other arguments, and from variables;
+//! * sets that scopes tell apart ([`AliasSets`]) are so whatever addresses start from: an address by which accesses of two sets go has two roots.
 //!
 //! Everything else that acts on memory, other than plain stores and relaxed atomics, is taken to write it all:
 //! so are fences and barriers, behind which other waves' stores are seen.
@@ -79,9 +80,11 @@ impl Part {
 
 /// The roots of a function.
 pub struct Memory {
-    numbers: FxHashMap<Root, u8>,
+    numbers: FxHashMap<(Root, AliasSet), u8>,
     /// Of each root, those that may share memory with it, and itself.
     shares: Vec<Roots>,
+    /// What can be said of accesses of each root in global memory without knowing the function.
+    classes: Vec<AliasClass>,
     /// By the segment's offset: of `noalias` arguments the number among them.
     arguments: FxHashMap<i64, Option<usize>>,
 }
@@ -89,8 +92,12 @@ pub struct Memory {
 impl Memory {
     /// Finds the roots of all accesses of `func`, which is legal and of `module`.
     pub fn new(func: &Function, module: &Module, target: &Target) -> Self {
-        let mut this =
-            Self { numbers: FxHashMap::default(), shares: Vec::new(), arguments: FxHashMap::default() };
+        let mut this = Self {
+            numbers: FxHashMap::default(),
+            shares: Vec::new(),
+            classes: Vec::new(),
+            arguments: FxHashMap::default(),
+        };
         if func.is_kernel() && func.params.iter().any(|p| p.flags.contains(ParamFlags::NOALIAS)) {
             let mut number = 0..;
             for (param, place) in
@@ -102,25 +109,73 @@ impl Memory {
         }
         let mut parts = Vec::new();
         for part in [Part::Any, Part::Global, Part::Lds, Part::Gds, Part::Scratch] {
-            this.numbers.insert(Root::Unknown(part), parts.len() as u8);
-            parts.push((Root::Unknown(part), part));
+            this.numbers.insert((Root::Unknown(part), AliasSet::ANY), parts.len() as u8);
+            parts.push((Root::Unknown(part), part, AliasSet::ANY));
         }
         for &block in &func.layout {
             for &inst in &func.blocks[block].insts {
                 let Some((ptr, mem)) = access(&func.insts[inst].kind) else { continue };
                 let (root, part) = this.root(func, module, ptr, mem.space);
-                if parts.len() < MAX_ROOTS && !this.numbers.contains_key(&root) {
-                    this.numbers.insert(root, parts.len() as u8);
-                    parts.push((root, part));
+                let set = func.alias_sets.telling(mem.set);
+                if parts.len() < MAX_ROOTS && !this.numbers.contains_key(&(root, set)) {
+                    this.numbers.insert((root, set), parts.len() as u8);
+                    parts.push((root, part, set));
                 }
             }
         }
-        let shares = |a: &(Root, Part)| {
-            let of = parts.iter().enumerate().filter(|(_, b)| this.may_share(*a, **b));
+        let shares = |a: &(Root, Part, AliasSet)| {
+            let shares = |b: &(Root, Part, AliasSet)| {
+                !func.alias_sets.are_apart(a.2, b.2) && this.may_share((a.0, a.1), (b.0, b.1))
+            };
+            let of = parts.iter().enumerate().filter(|(_, b)| shares(b));
             of.fold(0, |set, (number, _)| set | 1 << number)
         };
         this.shares = parts.iter().map(shares).collect();
+        this.classes = this.classes_of(&parts, &func.alias_sets);
         this
+    }
+
+    /// The alias classes of roots in global memory: of `noalias` arguments their own, where scopes tell nothing. Where they do, roots that share memory are
+    /// of one class, those apart that may be anything.
+    fn classes_of(&self, parts: &[(Root, Part, AliasSet)], sets: &AliasSets) -> Vec<AliasClass> {
+        let class = |&(root, part, _): &(Root, Part, AliasSet)| match (root, part) {
+            (Root::Argument(at), Part::Global) => {
+                self.noalias(at).map_or(AliasClass::REST, AliasClass::argument)
+            }
+            (Root::Variable(_), Part::Global) => AliasClass::REST,
+            _ => AliasClass::UNKNOWN,
+        };
+        if sets.is_empty() {
+            return parts.iter().map(class).collect();
+        }
+        let roots = |wanted: &dyn Fn(usize, &(Root, Part, AliasSet)) -> bool| {
+            let found =
+                parts.iter().enumerate().filter(|(n, root)| root.1 == Part::Global && wanted(*n, root));
+            found.fold(0, |set: Roots, (number, _)| set | 1 << number)
+        };
+        let in_sets = roots(&|_, root| root.2 != AliasSet::ANY);
+        // What shares memory with sets that are apart would join them.
+        let told = roots(&|number, &(root, _, set)| match root {
+            _ if set != AliasSet::ANY => true,
+            Root::Argument(at) if self.noalias(at).is_some() => true,
+            Root::Unknown(_) => false,
+            _ => self.shares[number] & in_sets == 0,
+        });
+        let mut classes = vec![AliasClass::UNKNOWN; parts.len()];
+        let (mut left, mut found): (Roots, usize) = (told, 0);
+        while left != 0 {
+            // All that roots share with each other, one with the next.
+            let (mut members, mut new): (Roots, Roots) = (0, left & left.wrapping_neg());
+            while new != 0 {
+                members |= new;
+                let next = bits(new).fold(0, |set, number| set | self.shares[number]);
+                new = next & told & !members;
+            }
+            bits(members).for_each(|number| classes[number] = AliasClass::argument(found));
+            found += 1;
+            left &= !members;
+        }
+        classes
     }
 
     fn may_share(&self, a: (Root, Part), b: (Root, Part)) -> bool {
@@ -189,10 +244,10 @@ impl Memory {
     }
 
     /// The number of the root of an access.
-    pub fn number(&self, func: &Function, module: &Module, ptr: Value, space: AddrSpace) -> u8 {
-        let (root, part) = self.root(func, module, ptr, space);
-        let known = self.numbers.get(&root).or_else(|| self.numbers.get(&Root::Unknown(part)));
-        known.copied().unwrap_or(0)
+    pub fn number(&self, func: &Function, module: &Module, ptr: Value, mem: &MemAccess) -> u8 {
+        let (root, part) = self.root(func, module, ptr, mem.space);
+        let known = self.numbers.get(&(root, func.alias_sets.telling(mem.set)));
+        known.or_else(|| self.numbers.get(&(Root::Unknown(part), AliasSet::ANY))).copied().unwrap_or(0)
     }
 
     /// Roots that may share memory with the one of this number.
@@ -206,19 +261,14 @@ impl Memory {
     }
 
     /// What can be said of accesses by `ptr` in global memory without knowing the function.
-    pub fn alias_class(&self, func: &Function, module: &Module, ptr: Value, space: AddrSpace) -> AliasClass {
-        match self.root(func, module, ptr, space) {
-            (Root::Argument(at), Part::Global) => {
-                self.noalias(at).map_or(AliasClass::REST, AliasClass::argument)
-            }
-            (Root::Variable(_), Part::Global) => AliasClass::REST,
-            _ => AliasClass::UNKNOWN,
-        }
+    pub fn alias_class(&self, func: &Function, module: &Module, ptr: Value, mem: &MemAccess) -> AliasClass {
+        let number = self.number(func, module, ptr, mem);
+        self.classes.get(usize::from(number)).copied().unwrap_or(AliasClass::UNKNOWN)
     }
 
-    /// Whether some argument is `noalias`.
-    pub fn has_noalias(&self) -> bool {
-        self.arguments.values().any(Option::is_some)
+    /// Whether some argument is `noalias`, or scopes tell accesses apart.
+    pub fn tells_classes(&self, func: &Function) -> bool {
+        !func.alias_sets.is_empty() || self.arguments.values().any(Option::is_some)
     }
 
     /// Number of roots.
@@ -231,18 +281,27 @@ impl Memory {
         let kind = &func.insts[inst].kind;
         match kind {
             InstKind::Store { ptr, mem, .. } if mem.is_simple() => {
-                self.shares(self.number(func, module, *ptr, mem.space))
+                self.shares(self.number(func, module, *ptr, mem))
             }
             InstKind::AtomicRmw { ptr, mem, .. } | InstKind::CmpXchg { ptr, mem, .. }
                 if mem.ordering <= Ordering::Monotonic && !mem.flags.contains(MemFlags::VOLATILE) =>
             {
-                self.shares(self.number(func, module, *ptr, mem.space))
+                self.shares(self.number(func, module, *ptr, mem))
             }
             kind if kind.is_terminator() || !kind.has_side_effects() => 0,
             kind if kind.may_stop() => ALL,
             _ => ALL & !STOPS,
         }
     }
+}
+
+/// The numbers of the roots in a set.
+fn bits(mut set: Roots) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let number = (set != 0).then(|| set.trailing_zeros() as usize);
+        set &= set.wrapping_sub(1);
+        number
+    })
 }
 
 /// Address and treatment of a load, store or atomic operation.

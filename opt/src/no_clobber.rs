@@ -26,13 +26,14 @@ pub fn mark(func: &mut Function, module: &Module, target: &Target) {
     let is_noalias = |param: &Param| param.flags.contains(ParamFlags::NOALIAS);
     if !func.is_kernel()
         || !(func.params.iter().any(is_noalias)
+            || !func.alias_sets.is_empty()
             || func.insts.values().any(|data| candidate(&data.kind).is_some()))
     {
         return;
     }
     let computed = computed(func);
     let memory = Memory::new(func, module, target);
-    if memory.has_noalias() {
+    if memory.tells_classes(func) {
         classify(func, module, &memory);
     }
     let mut flow = Flow::new(func);
@@ -47,9 +48,9 @@ pub fn mark(func: &mut Function, module: &Module, target: &Target) {
         let mut set = before | flow.headed_by(block).map_or(0, |l| flow.written_in(l));
         for i in 0..func.blocks[Block::from_u32(block)].insts.len() {
             let inst = func.blocks[Block::from_u32(block)].insts[i];
-            if let Some((ptr, space)) = candidate(&func.insts[inst].kind)
+            if let Some((ptr, mem)) = candidate(&func.insts[inst].kind)
                 && func.insts[inst].result.is_some_and(|result| computed[result] || is_dword(func, result))
-                && set >> memory.number(func, module, ptr, space) & 1 == 0
+                && set >> memory.number(func, module, ptr, &mem) & 1 == 0
                 && let InstKind::Load { mem, .. } = &mut func.insts[inst].kind
             {
                 mem.flags |= MemFlags::NO_CLOBBER;
@@ -69,7 +70,7 @@ fn classify(func: &mut Function, module: &Module, memory: &Memory) {
             let inst = func.blocks[block].insts[k];
             let class = match func.insts[inst].kind {
                 InstKind::Load { ptr, mem } | InstKind::Store { ptr, mem, .. } if mem.is_simple() => {
-                    memory.alias_class(func, module, ptr, mem.space)
+                    memory.alias_class(func, module, ptr, &mem)
                 }
                 _ => continue,
             };
@@ -107,12 +108,12 @@ fn is_dword(func: &Function, value: Value) -> bool {
 }
 
 /// A plain load of global memory without the promise.
-fn candidate(kind: &InstKind) -> Option<(Value, AddrSpace)> {
+fn candidate(kind: &InstKind) -> Option<(Value, MemAccess)> {
     match kind {
         InstKind::Load { ptr, mem }
             if mem.space == AddrSpace::GLOBAL && mem.is_simple() && !is_constant(mem) =>
         {
-            Some((*ptr, mem.space))
+            Some((*ptr, *mem))
         }
         _ => None,
     }

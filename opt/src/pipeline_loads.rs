@@ -260,7 +260,7 @@ impl Seen<'_> {
             let InstData { kind: InstKind::Load { ptr, mem }, ty, .. } = &func.insts[inst] else { continue };
             let unwritten = mem.space == AddrSpace::CONSTANT
                 || mem.flags.contains(MemFlags::INVARIANT)
-                || written >> self.memory.number(func, self.module, *ptr, mem.space) & 1 == 0;
+                || written >> self.memory.number(func, self.module, *ptr, mem) & 1 == 0;
             // What stops in an iteration does not load in the next one.
             let made = written & STOPS == 0 || mem.flags.contains(MemFlags::DEREFERENCEABLE);
             let near = early.get(ptr).is_some_and(|&cost| cost <= MAX_ADDRESS);

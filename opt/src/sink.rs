@@ -404,7 +404,7 @@ impl Sinking<'_> {
             return true;
         }
         let memory = self.memory.get_or_init(|| Memory::new(func, self.module, self.target));
-        let root = memory.number(func, self.module, ptr, mem.space);
+        let root = memory.number(func, self.module, ptr, &mem);
         behind.iter().filter(effects).all(|&inst| memory.writes(func, self.module, inst) >> root & 1 == 0)
     }
 

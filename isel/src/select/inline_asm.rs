@@ -71,7 +71,13 @@ impl<'a> Selector<'a> {
         Some(if scalar { Rep::Sgpr } else { Rep::Vgpr })
     }
 
-    pub(super) fn lower_asm(&mut self, data: &InstData, asm: InlineAsmId, args: &[Value]) -> Result<()> {
+    pub(super) fn lower_asm(
+        &mut self,
+        data: &InstData,
+        asm: InlineAsmId,
+        args: &[Value],
+        pure: bool,
+    ) -> Result<()> {
         let f = self.f;
         let Some(asm) = f.inline_asm.get(asm) else {
             return Err(Diagnostic::defect("inline assembly that does not exist"));
@@ -133,6 +139,7 @@ impl<'a> Selector<'a> {
             text: asm.text.clone(),
             arguments: pieces.arguments,
             named_sgprs,
+            pure,
             opaque: false,
             inside: Vec::new(),
         });

@@ -366,7 +366,9 @@ impl<'a> Selector<'a> {
                 self.emit_shifted_sum(inst, result);
                 self.flush();
             }
-            if !data.has_side_effects() && !data.result.is_some_and(|result| self.is_wanted(result)) {
+            // Results of inline assembly are asked for one by one.
+            let computes = !data.has_side_effects() && !matches!(data.kind, InstKind::InlineAsm { .. });
+            if computes && !data.result.is_some_and(|result| self.is_wanted(result)) {
                 continue;
             }
             self.set_loc(inst);
@@ -496,7 +498,9 @@ impl<'a> Selector<'a> {
             | InstKind::Ret { .. }
             | InstKind::Unreachable => self.lower_terminator(data),
             InstKind::Call { callee, args } => self.lower_call(inst, data, *callee, args),
-            InstKind::InlineAsm { asm, args } => self.lower_asm(data, *asm, args),
+            InstKind::InlineAsm { asm, args, side_effects } => {
+                self.lower_asm(data, *asm, args, !side_effects)
+            }
             InstKind::Shuffle { .. } | InstKind::InsertValue { .. } | InstKind::Switch { .. } => {
                 Err(Diagnostic::defect("legalisation left an illegal operation"))
             }

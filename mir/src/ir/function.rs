@@ -344,8 +344,6 @@ pub struct InlineAsm {
     pub text: String,
     /// LLVM constraint string.
     pub constraints: String,
-    /// Whether it must not be removed or moved.
-    pub side_effects: bool,
 }
 
 /// A source position of an instruction; `file` indexes [`Module::files`].
@@ -400,6 +398,8 @@ pub struct Function {
     pub locs: SecondaryMap<Inst, SourceLoc>,
     /// Inline assembly.
     pub inline_asm: PrimaryMap<InlineAsmId, InlineAsm>,
+    /// What scopes say of accesses.
+    pub alias_sets: super::AliasSets,
     /// log2 of the alignment in bytes that a `memcpy`, `memmove` or `memset` promises for its destination and source;
     /// an instruction that is absent promises 1 byte.
     pub mem_aligns: FxHashMap<Inst, [u8; 2]>,
@@ -449,6 +449,7 @@ impl Function {
             values: PrimaryMap::new(),
             locs: SecondaryMap::new(),
             inline_asm: PrimaryMap::new(),
+            alias_sets: super::AliasSets::default(),
             mem_aligns: FxHashMap::default(),
             call_sites: FxHashMap::default(),
             call_layouts: FxHashMap::default(),

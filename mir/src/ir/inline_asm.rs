@@ -227,7 +227,7 @@ mod tests {
     use super::*;
 
     fn operands(constraints: &str) -> Vec<AsmOperand> {
-        let asm = InlineAsm { text: String::new(), constraints: constraints.into(), side_effects: true };
+        let asm = InlineAsm { text: String::new(), constraints: constraints.into() };
         asm.operands().unwrap()
     }
 
@@ -262,11 +262,7 @@ mod tests {
         for text in ["{v256}", "{s[5:4]}", "{a0}", "a", "q", "m", "{xyz}", "{}"] {
             assert!(operands(text)[0].places.is_empty(), "{text}");
         }
-        let asm = |constraints: &str| InlineAsm {
-            text: String::new(),
-            constraints: constraints.into(),
-            side_effects: false,
-        };
+        let asm = |constraints: &str| InlineAsm { text: String::new(), constraints: constraints.into() };
         assert!(asm("=v,,s").operands().is_err());
         assert!(asm("={v0").operands().is_err());
         assert!(asm("!i").operands().is_err());

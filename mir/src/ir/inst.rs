@@ -254,6 +254,8 @@ pub enum InstKind {
         asm: InlineAsmId,
         /// Arguments.
         args: SmallVec<[Value; 4]>,
+        /// Whether it does more than compute results from arguments: it is marked so, or may access memory.
+        side_effects: bool,
     },
     /// Unconditional branch.
     Jump {
@@ -437,8 +439,8 @@ impl InstKind {
             | Self::AtomicRmw { .. }
             | Self::CmpXchg { .. }
             | Self::Fence { .. }
-            | Self::Call { .. }
-            | Self::InlineAsm { .. } => true,
+            | Self::Call { .. } => true,
+            Self::InlineAsm { side_effects, .. } => *side_effects,
             Self::Load { mem, .. } => !mem.is_simple(),
             Self::Intrinsic { intrinsic, .. } => intrinsic.has_side_effects(),
             _ => self.is_terminator(),
@@ -449,7 +451,8 @@ impl InstKind {
     /// are not meant.
     pub fn may_stop(&self) -> bool {
         match self {
-            Self::Call { .. } | Self::InlineAsm { .. } => true,
+            Self::Call { .. } => true,
+            Self::InlineAsm { side_effects, .. } => *side_effects,
             Self::Intrinsic { intrinsic, .. } => intrinsic.may_stop(),
             _ => false,
         }

@@ -19,6 +19,7 @@
 //! Every instruction has at most one result. The last instruction of a block is its only terminator
 //! ([`InstKind::is_terminator`]). Entities are dense `u32` indices and are never reused within a function.
 
+mod alias_sets;
 mod attributes;
 mod function;
 mod inline_asm;
@@ -31,6 +32,7 @@ mod text;
 mod types;
 mod verify;
 
+pub use alias_sets::*;
 pub use attributes::Attributes;
 pub use function::*;
 pub use inline_asm::*;

@@ -32,6 +32,8 @@ pub struct AsmSite {
     pub arguments: Vec<AsmArgument>,
     /// SGPRs up to the highest that a clobber names. They count as used even where the processor lacks them: then the kernel is over its limit.
     pub named_sgprs: u32,
+    /// Only its results tell that it ran: it may be moved and taken apart.
+    pub pure: bool,
     /// Once assembled: the text is more than a list of instructions (it has labels, data, symbols), so that its code is a block of words whose
     /// inside nobody knows.
     pub opaque: bool,

@@ -357,6 +357,7 @@ pub struct MemRef {
 impl MemRef {
     /// `bytes` anywhere.
     pub const fn new(access: crate::ir::MemAccess, bytes: u32) -> Self {
+        let access = crate::ir::MemAccess { set: crate::ir::AliasSet::ANY, ..access };
         Self { access, bytes, place: None }
     }
 }

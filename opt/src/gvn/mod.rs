@@ -204,7 +204,7 @@ impl Numbering<'_> {
                 let (result, ty) = (data.result?, data.ty);
                 // What was never written may have been read by who does not know that, and may be again.
                 let constant = is_constant(&mem).then_some(CONSTANT);
-                let version = self.version(ptr, mem.space);
+                let version = self.version(ptr, &mem);
                 let keys = constant.into_iter().chain([version]).map(|version| (ptr, mem.space, ty, version));
                 for key in keys.clone() {
                     if let Some(&entry) = self.loads.get(&key)
@@ -218,7 +218,7 @@ impl Numbering<'_> {
             }
             InstKind::Store { ptr, value, mem } if mem.is_simple() => {
                 self.clobber(self.memory.writes(self.func, self.module, inst));
-                let key = (ptr, mem.space, self.func.ty(value), self.version(ptr, mem.space));
+                let key = (ptr, mem.space, self.func.ty(value), self.version(ptr, &mem));
                 self.loads.insert(key, Entry { value, block });
                 None
             }
@@ -230,8 +230,8 @@ impl Numbering<'_> {
         }
     }
 
-    fn version(&self, ptr: Value, space: AddrSpace) -> u32 {
-        let root = self.memory.number(self.func, self.module, ptr, space);
+    fn version(&self, ptr: Value, mem: &MemAccess) -> u32 {
+        let root = self.memory.number(self.func, self.module, ptr, mem);
         self.versions[usize::from(root)]
     }
 

@@ -591,6 +591,11 @@ impl Inliner<'_> {
                         *id = new;
                     }
                 }
+                // Scopes hold for one run of the callee, of which there may be many now.
+                InstKind::Load { mem, .. }
+                | InstKind::Store { mem, .. }
+                | InstKind::AtomicRmw { mem, .. }
+                | InstKind::CmpXchg { mem, .. } => mem.set = AliasSet::ANY,
                 _ => {}
             }
             // Jumps made from returns name a block of the caller already.

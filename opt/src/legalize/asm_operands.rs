@@ -99,7 +99,12 @@ struct Settled {
 }
 
 impl Legalizer<'_> {
-    pub(super) fn lower_asm(&mut self, asm: InlineAsmId, args: &[Value]) -> Result<Parts> {
+    pub(super) fn lower_asm(
+        &mut self,
+        asm: InlineAsmId,
+        args: &[Value],
+        side_effects: bool,
+    ) -> Result<Parts> {
         let Some(asm) = self.old.inline_asm.get(asm) else {
             return Err(Diagnostic::malformed("inline assembly that does not exist"));
         };
@@ -147,12 +152,8 @@ impl Legalizer<'_> {
             return Err(Diagnostic::malformed("inline assembly has more arguments than constraints"));
         }
         let codes: Vec<&str> = settled.iter().map(|entry| entry.code.as_str()).collect();
-        let asm = InlineAsm {
-            text: asm.text.clone(),
-            constraints: codes.join(","),
-            side_effects: asm.side_effects,
-        };
-        let words = self.push_asm(asm, new_args, &results)?;
+        let asm = InlineAsm { text: asm.text.clone(), constraints: codes.join(",") };
+        let words = self.push_asm(asm, new_args, side_effects, &results)?;
         let mut out = Parts::new();
         for ((&ty, words), address) in results.iter().zip(&words).zip(addresses) {
             let Some(address) = address else {
@@ -179,6 +180,7 @@ impl Legalizer<'_> {
         &mut self,
         asm: InlineAsm,
         args: SmallVec<[Value; 4]>,
+        side_effects: bool,
         results: &[Type],
     ) -> Result<Vec<Words>> {
         let fields: Vec<Type> = results.iter().map(|&ty| legal_type(ty)).collect();
@@ -191,7 +193,8 @@ impl Legalizer<'_> {
                 })?,
             };
         let asm = self.b.func.inline_asm.push(asm);
-        let value = self.b.push(InstKind::InlineAsm { asm, args }, result_type, InstFlags::empty());
+        let kind = InstKind::InlineAsm { asm, args, side_effects };
+        let value = self.b.push(kind, result_type, InstFlags::empty());
         let Some(value) = value else { return Ok(Vec::new()) };
         // All are extracted first: nothing is to stand between.
         let mut whole: Vec<Value> = Vec::with_capacity(fields.len());

@@ -177,6 +177,7 @@ fn legalize(ctx: &Context<'_>, old: &Function) -> Result<Function> {
     new.flags = old.flags;
     new.section = old.section.clone();
     new.variadic = old.variadic;
+    new.alias_sets = old.alias_sets.clone();
     new.ret_flags = old.ret_flags;
     new.loc = old.loc;
     let in_registers = old.call_conv.is_callable() || mir::abi::shader::is_shader(old.call_conv);
@@ -340,7 +341,7 @@ impl Legalizer<'_> {
             }
             InstKind::Call { callee, args } => self.lower_call(inst, *callee, args, ty)?,
             InstKind::Intrinsic { intrinsic, args } => self.lower_intrinsic(*intrinsic, args, ty)?,
-            InstKind::InlineAsm { asm, args } => self.lower_asm(*asm, args)?,
+            InstKind::InlineAsm { asm, args, side_effects } => self.lower_asm(*asm, args, *side_effects)?,
             InstKind::Jump { target } => {
                 let target = self.target(target)?;
                 self.terminate(InstKind::Jump { target })

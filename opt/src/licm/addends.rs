@@ -85,7 +85,7 @@ impl Hoisting<'_> {
             source = *arg;
         }
         if let Some(&InstKind::Load { ptr, mem }) = kind(func, source) {
-            let root = self.memory.number(func, self.module, ptr, mem.space);
+            let root = self.memory.number(func, self.module, ptr, &mem);
             if !never_changes(&mem) && self.written[inner.index()] >> root & 1 == 1 {
                 return true;
             }

@@ -351,7 +351,7 @@ impl Hoisting<'_> {
             return !func.insts[inst].flags.contains(InstFlags::INVARIANT) || runs();
         };
         let unwritten = never_changes(&mem) || {
-            let root = self.memory.number(func, self.module, ptr, mem.space);
+            let root = self.memory.number(func, self.module, ptr, &mem);
             self.written[l.index()] >> root & 1 == 0
         };
         unwritten && (mem.flags.contains(MemFlags::DEREFERENCEABLE) || runs())

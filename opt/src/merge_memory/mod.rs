@@ -209,7 +209,7 @@ fn merge_block(
         let (base, offset) = address(func, ptr);
         let stops = if mem.flags.contains(MemFlags::DEREFERENCEABLE) { 0 } else { stops };
         let key = (base, mem.space, store, mem.flags, stops);
-        let root = memory.number(func, module, ptr, mem.space);
+        let root = memory.number(func, module, ptr, &mem);
         // A store ends what was read or written before in its memory, except its own group if it becomes a member;
         // a load ends groups of stores there. Atomic and volatile accesses end all. Other bytes off a group's own base are not its memory.
         let shared = if mem.is_simple() { memory.shares(root) } else { ALL };
@@ -443,6 +443,18 @@ fn insert(
     append_value(func, like, InstKind::InsertElement { vector, element, index }, ty, out)
 }
 
+/// How a run is accessed at once: what is known of the memory is what is known of each member's.
+fn shared_access(run: &[Member]) -> MemAccess {
+    let mut mem = run[0].mem;
+    if run.iter().any(|member| member.mem.set != mem.set) {
+        mem.set = AliasSet::ANY;
+    }
+    if run.iter().any(|member| member.mem.alias != mem.alias) {
+        mem.alias = AliasClass::UNKNOWN;
+    }
+    mem
+}
+
 fn merge_loads(
     func: &mut Function,
     run: &[Member],
@@ -459,7 +471,7 @@ fn merge_loads(
     let scalar = element(func, run, |f, i| f.insts[i].ty);
     let lanes = total_dwords(run) * 32 / scalar.bits();
     let ty = Type::Vector(scalar, lanes);
-    let vector = append_value(func, like, InstKind::Load { ptr, mem: run[0].mem }, ty, &mut out);
+    let vector = append_value(func, like, InstKind::Load { ptr, mem: shared_access(run) }, ty, &mut out);
     let same = run.iter().all(|m| func.insts[m.inst].ty.scalar() == Some(scalar));
     let mut dword = 0;
     for member in run {
@@ -582,14 +594,14 @@ fn merge_stores(
         }
         vector
     });
-    store_at(func, latest, run[0], vector, &mut out);
+    store_at(func, latest, run, vector, &mut out);
     before.entry(latest.at).or_default().extend(out);
 }
 
-/// Stores `value`, which stands for a run of stores of which `lowest` has the lowest address, where the last of them stands.
-fn store_at(func: &mut Function, latest: Member, lowest: Member, value: Value, out: &mut Vec<Inst>) {
-    let ptr = lowest_address(func, lowest, latest, out);
-    let kind = InstKind::Store { ptr, value, mem: lowest.mem };
+/// Stores `value`, which stands for a run of stores, where the last of them stands.
+fn store_at(func: &mut Function, latest: Member, run: &[Member], value: Value, out: &mut Vec<Inst>) {
+    let ptr = lowest_address(func, run[0], latest, out);
+    let kind = InstKind::Store { ptr, value, mem: shared_access(run) };
     let store = func.make_inst(kind, Type::Void, InstFlags::empty());
     func.locs[store] = func.locs[latest.inst];
     out.push(store);

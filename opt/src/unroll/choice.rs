@@ -88,7 +88,10 @@ fn is_body_worth_it(func: &Function, body: &[Inst]) -> bool {
                 return false;
             }
             kind if data.has_side_effects() || kind.is_terminator() => return false,
-            InstKind::Load { .. } | InstKind::Alloca { .. } | InstKind::Call { .. } => return false,
+            InstKind::Load { .. }
+            | InstKind::Alloca { .. }
+            | InstKind::Call { .. }
+            | InstKind::InlineAsm { .. } => return false,
             _ => {}
         }
         size += usize::from(!matches!(

@@ -1,6 +1,6 @@
 //! How memory is accessed: ordering, scope, alignment and what else is known.
 
-use crate::ir::AddrSpace;
+use crate::ir::{AddrSpace, AliasSet};
 
 /// Atomic orderings of LLVM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -119,6 +119,8 @@ pub struct MemAccess {
     pub space: AddrSpace,
     /// Which memory that can be.
     pub alias: AliasClass,
+    /// The same by the function's scopes; of IR alone.
+    pub set: AliasSet,
 }
 
 impl MemAccess {
@@ -132,6 +134,7 @@ impl MemAccess {
             scope: SyncScope::System,
             space,
             alias: AliasClass::UNKNOWN,
+            set: AliasSet::ANY,
         }
     }
 

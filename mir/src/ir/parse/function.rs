@@ -38,6 +38,11 @@ impl Parser {
                 self.cursor.at = behind_constants.unwrap_or(self.cursor.at);
                 continue;
             }
+            if self.at_line("apart") {
+                self.skip();
+                self.alias_sets(&mut function)?;
+                continue;
+            }
             if self.at_line("tables") {
                 self.skip();
                 self.tables(&mut function)?;
@@ -112,6 +117,17 @@ impl Parser {
             if !function.define_constant(value, ty, constant) {
                 return Err(self.fail_at(at, "constant is there twice"));
             }
+            if !self.eat(',') {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Pairs of sets of accesses that have nothing in common.
+    fn alias_sets(&mut self, function: &mut Function) -> Result<()> {
+        loop {
+            let pair = (AliasSet(self.number()?), AliasSet(self.number()?));
+            function.alias_sets.separate(pair.0, pair.1);
             if !self.eat(',') {
                 return Ok(());
             }

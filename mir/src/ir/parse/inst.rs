@@ -104,6 +104,9 @@ impl Parser {
         if self.eat_word("alias") {
             mem.alias = AliasClass(self.number()?);
         }
+        if self.eat_word("set") {
+            mem.set = AliasSet(self.number()?);
+        }
         Ok(mem)
     }
 
@@ -318,8 +321,8 @@ impl Parser {
             "asm" => {
                 let (text, constraints) = (self.string()?, self.string()?);
                 let side_effects = self.eat_word("sideeffect");
-                let asm = function.inline_asm.push(InlineAsm { text, constraints, side_effects });
-                InstKind::InlineAsm { asm, args: self.args(function)? }
+                let asm = function.inline_asm.push(InlineAsm { text, constraints });
+                InstKind::InlineAsm { asm, args: self.args(function)?, side_effects }
             }
             "jump" => InstKind::Jump { target: self.target(function)? },
             "br" => {

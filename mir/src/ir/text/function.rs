@@ -151,6 +151,16 @@ impl DisplayFunction<'_> {
         format!(" {word} {}", self.module.types.display(indirect.ty))
     }
 
+    /// Which sets of accesses have nothing in common.
+    fn alias_sets(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        if self.function.alias_sets.is_empty() {
+            return Ok(());
+        }
+        f.write_str("apart ")?;
+        comma_separated(f, self.function.alias_sets.pairs(), |f, (a, b)| write!(f, "{} {}", a.0, b.0))?;
+        f.write_char('\n')
+    }
+
     /// The numbers of constants, and of what is in the tables and nowhere else.
     fn numbers(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let function = self.function;
@@ -224,6 +234,7 @@ impl Display for DisplayFunction<'_> {
                 f.write_char('\n')?;
             }
         }
+        self.alias_sets(f)?;
         self.numbers(f)?;
         f.write_str("}\n")
     }

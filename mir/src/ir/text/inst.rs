@@ -73,6 +73,9 @@ impl DisplayInst<'_> {
         if mem.alias != AliasClass::UNKNOWN {
             write!(f, " alias {}", mem.alias.0)?;
         }
+        if mem.set != AliasSet::ANY {
+            write!(f, " set {}", mem.set.0)?;
+        }
         Ok(())
     }
 
@@ -201,12 +204,11 @@ impl DisplayInst<'_> {
                 f.write_str(intrinsic.name())?;
                 call(f, args)
             }
-            InstKind::InlineAsm { asm, args } => {
-                let empty =
-                    InlineAsm { text: String::new(), constraints: String::new(), side_effects: false };
+            InstKind::InlineAsm { asm, args, side_effects } => {
+                let empty = InlineAsm { text: String::new(), constraints: String::new() };
                 let asm = self.function.inline_asm.get(*asm).unwrap_or(&empty);
                 write!(f, "{} {}", Quoted(&asm.text), Quoted(&asm.constraints))?;
-                f.write_str(if asm.side_effects { " sideeffect" } else { "" })?;
+                f.write_str(if *side_effects { " sideeffect" } else { "" })?;
                 call(f, args)
             }
             InstKind::Jump { target } => self.target(f, target),

@@ -222,6 +222,7 @@ impl Header<'_> {
             if site.named_sgprs != 0 {
                 write!(f, " named_sgprs {}", site.named_sgprs)?;
             }
+            f.write_str(if site.pure { " pure" } else { "" })?;
             f.write_str(if site.opaque { " opaque" } else { "" })?;
             f.write_str(" (")?;
             comma_separated(f, &site.arguments, |f, argument| match argument {

@@ -326,6 +326,7 @@ impl Parser<'_> {
         self.expect(':')?;
         let text = self.string()?;
         let named_sgprs = if self.eat_word("named_sgprs") { self.number()? } else { 0 };
+        let pure = self.eat_word("pure");
         let opaque = self.eat_word("opaque");
         let mut arguments = Vec::new();
         self.expect('(')?;
@@ -340,7 +341,7 @@ impl Parser<'_> {
             });
             Ok(())
         })?;
-        self.f.asm_sites.push(AsmSite { text, arguments, named_sgprs, opaque, inside: Vec::new() });
+        self.f.asm_sites.push(AsmSite { text, arguments, named_sgprs, pure, opaque, inside: Vec::new() });
         Ok(())
     }
 }
