@@ -230,6 +230,7 @@ impl<'a> Selector<'a> {
         let high = match (signed, scalar) {
             (false, true) => self.in_sgpr(Operand::Imm(0), 1),
             (false, false) => self.in_vgpr(Operand::Imm(0), 1),
+            (true, _) if bits == 32 && self.is_sign_alone(arg) => low,
             (true, true) => {
                 let high = self.new_sgpr(1);
                 self.sop(S_ASHR_I32, &[high, low, Operand::Imm(31)]);

@@ -18,6 +18,11 @@ impl Selector<'_> {
         args.iter().all(|&v| self.sign_bits_of(v, 4) > 8).then_some(Signed::Yes)
     }
 
+    /// Whether all bits of a 32-bit value are known to be equal.
+    pub(super) fn is_sign_alone(&self, value: Value) -> bool {
+        self.sign_bits_of(value, 4) == 32
+    }
+
     /// A lower bound of how many of the highest bits of a 32-bit value equal its sign, looking `depth` producers
     /// back.
     fn sign_bits_of(&self, value: Value, depth: u32) -> u32 {
