@@ -85,7 +85,7 @@ pub const PASSES: &[Pass] = &[
     // Machine code, function by function, on all threads.
     Pass::new("uniformity", Legal, Legal, Analysis(|cx| Uniformity::compute(cx.ir(), cx.target))),
     Pass::new("select", Legal, SELECTED, Select(|cx, u| isel::select::select(cx.module, cx.func, u, cx.target, cx.settings))),
-    Pass::optimisation("open-inline-asm", SELECTED, Machine(|f, cx| { lower::inline_asm::open(f, cx.target); Ok(()) })),
+    Pass::optimisation("open-inline-asm", SELECTED, Machine(|f, cx| lower::inline_asm::open(f, cx.target))),
     Pass::optimisation("merge-scalar-loads", SELECTED, Machine(|f, _| { isel::merge_scalar_loads::merge(f); Ok(()) })),
     Pass::optimisation("combine", SELECTED, Machine(|f, cx| { isel::combine::combine(f, cx.target); Ok(()) })),
     Pass::new("linearise", SELECTED, LINEAR, Machine(|f, _| isel::linearise::linearise(f))),

@@ -28,6 +28,23 @@ pub fn expand(f: &mut Function, module: &Module, target: &Target) -> Result<()> 
     }
     keep_scratch_resource(f)?;
     let mut names = Names { module, by_name: None };
+    replace(f, |f, inst, out| {
+        let (loc, layout) = (inst.loc, inst.asm_layout());
+        let code = match layout {
+            Some(layout) => assembled(f, layout.site, &inst, target, &mut names)?,
+            None => Vec::new(),
+        };
+        out.push(inst);
+        out.extend(code.into_iter().map(|inst| Inst { loc, ..inst }));
+        Ok(())
+    })
+}
+
+/// Has `put` write anew the blocks that have inline assembly, instruction by instruction; heads and tails of blocks stay what they are.
+fn replace(
+    f: &mut Function,
+    mut put: impl FnMut(&mut Function, Inst, &mut Vec<Inst>) -> Result<()>,
+) -> Result<()> {
     for i in 0..f.layout.len() {
         let block = f.layout[i];
         if !f.blocks[block].insts.iter().any(|inst| inst.op == Opcode::INLINE_ASM) {
@@ -38,19 +55,14 @@ pub fn expand(f: &mut Function, module: &Module, target: &Target) -> Result<()> 
         let mut new = Vec::with_capacity(old.len() + 8);
         let (mut head_len, mut tail_start) = (None, None);
         for (at, inst) in old.into_iter().enumerate() {
+            mir::interrupt::checkpoint();
             if at == head {
                 head_len = Some(new.len());
             }
             if at == tail {
                 tail_start = Some(new.len());
             }
-            let loc = inst.loc;
-            let code = match inst.asm_layout() {
-                Some(layout) => assembled(f, layout.site, &inst, target, &mut names)?,
-                None => Vec::new(),
-            };
-            new.push(inst);
-            new.extend(code.into_iter().map(|inst| Inst { loc, ..inst }));
+            put(f, inst, &mut new)?;
         }
         let data = &mut f.blocks[block];
         data.head_len = head_len.unwrap_or(new.len()) as u32;

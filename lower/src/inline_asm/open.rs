@@ -12,8 +12,9 @@
 //!
 //! Source: LLVM language reference, "Inline Assembler Expressions" (`sideeffect`).
 
-use super::{is_plain, text::substitute};
+use super::{is_plain, replace, text::substitute};
 use emit::assemble::fragment;
+use mir::Result;
 use mir::isa::{Implicit, OpFlags, Opcode, Role, Unit, ValueType};
 use mir::machine::{
     AsmArgument, Encoding, Extension, FIRST_ASM_OPERAND, Function, Inst, Operand, PReg, Reg, RegFile,
@@ -28,47 +29,30 @@ use std::rc::Rc;
 type Code = Option<Rc<[Inst]>>;
 
 /// Opens what can be opened of a function whose registers are virtual.
-pub fn open(f: &mut Function, target: &Target) {
+///
+/// # Errors
+/// None of its own.
+pub fn open(f: &mut Function, target: &Target) -> Result<()> {
     if f.asm_sites.iter().all(|site| !site.pure) {
-        return;
+        return Ok(());
     }
     let mut known: FxHashMap<String, Code> = FxHashMap::default();
     let mut left = false;
-    for i in 0..f.layout.len() {
-        let block = f.layout[i];
-        let is_asm = |inst: &Inst| inst.op == Opcode::INLINE_ASM;
-        if !f.blocks[block].insts.iter().any(is_asm) {
-            continue;
-        }
-        let old = std::mem::take(&mut f.blocks[block].insts);
-        let (head, tail) = (f.blocks[block].head_len as usize, f.blocks[block].tail_start as usize);
-        let mut new = Vec::with_capacity(old.len() + 8);
-        let (mut head_len, mut tail_start) = (None, None);
-        for (at, inst) in old.into_iter().enumerate() {
-            mir::interrupt::checkpoint();
-            if at == head {
-                head_len = Some(new.len());
-            }
-            if at == tail {
-                tail_start = Some(new.len());
-            }
-            let opened = is_asm(&inst).then(|| opened(f, &inst, target, &mut known)).flatten();
-            match opened {
-                Some(code) => new.extend(code),
-                None => {
-                    left |= is_asm(&inst);
-                    new.push(inst);
-                }
+    replace(f, |f, inst, out| {
+        let is_asm = inst.op == Opcode::INLINE_ASM;
+        match is_asm.then(|| opened(f, &inst, target, &mut known)).flatten() {
+            Some(code) => out.extend(code),
+            None => {
+                left |= is_asm;
+                out.push(inst);
             }
         }
-        let data = &mut f.blocks[block];
-        data.head_len = head_len.unwrap_or(new.len()) as u32;
-        data.tail_start = tail_start.unwrap_or(new.len()) as u32;
-        data.insts = new;
-    }
+        Ok(())
+    })?;
     if !left {
         f.asm_sites.clear();
     }
+    Ok(())
 }
 
 /// An operand of the text: where it stands in for a value, and which it is.
@@ -100,7 +84,6 @@ fn opened(
         return None;
     }
     let (stand_in, mut places) = stand_ins(f, inst)?;
-    let site = &f.asm_sites[layout.site as usize];
     let text = substitute(site, &stand_in, layout.site).ok()?;
     let code = match known.get(&text) {
         Some(code) => code.clone(),
@@ -115,7 +98,7 @@ fn opened(
     }
     let mut out = Vec::with_capacity(code.len() + 1);
     for inst in code.iter() {
-        out.push(on_values(f, Inst { loc: inst.loc, ..inst.clone() }, &mut places)?);
+        out.push(on_values(f, inst.clone(), &mut places)?);
     }
     // What the text does not write is what it was.
     for place in places {
