@@ -96,8 +96,8 @@ pub fn number(func: &mut Function, module: &Module, target: &Target) {
         flow: &flow,
         table: HashTable::new(),
         loads: FxHashMap::default(),
-        versions: (0..memory.len() as u32).map(|root| root + 1).collect(),
-        last_version: memory.len() as u32,
+        versions: vec![CONSTANT + 1; memory.len()],
+        last_version: CONSTANT + 1,
         undo: Vec::new(),
         replaced: SecondaryMap::new(),
         neighbours: neighbours::Neighbours::default(),
@@ -130,11 +130,12 @@ impl Numbering<'_> {
         }
     }
 
-    /// Gives the memory of these roots new versions.
+    /// Gives the memory of these roots a new version, one for all of them: where two roots have the same, both were last written at once, so that
+    /// one place, which accesses of two sets belong to two roots by, still has what it had then for both.
     fn clobber(&mut self, roots: u64) {
+        self.last_version += 1;
         for root in 0..self.versions.len() {
             if roots >> root & 1 == 1 {
-                self.last_version += 1;
                 self.undo.push((root as u8, self.versions[root]));
                 self.versions[root] = self.last_version;
             }
