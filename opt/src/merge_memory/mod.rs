@@ -26,9 +26,9 @@ use smallvec::SmallVec;
 /// Base of an address: what it starts from, and the variable part with its scale.
 type Base = (Origin, Option<Value>, i64);
 
-/// What members of a group have in common: base, space, whether they are stores, flags, and how many instructions were in front that may
-/// stop the program, where that matters.
-type Key = (Base, AddrSpace, bool, MemFlags, u32);
+/// What members of a group have in common: base, space, set, whether they are stores, flags, and how many instructions were in front that may
+/// stop the program, where that matters. So they are of one root.
+type Key = (Base, AddrSpace, AliasSet, bool, MemFlags, u32);
 
 /// Constants that are added one behind the other.
 const MAX_CONSTANTS: usize = 4;
@@ -208,7 +208,8 @@ fn merge_block(
         let plain = mem.is_simple() && takes_part(ty, width) && near;
         let (base, offset) = address(func, ptr);
         let stops = if mem.flags.contains(MemFlags::DEREFERENCEABLE) { 0 } else { stops };
-        let key = (base, mem.space, store, mem.flags, stops);
+        let set = func.alias_sets.telling(mem.set);
+        let key = (base, mem.space, set, store, mem.flags, stops);
         let root = memory.number(func, module, ptr, &mem);
         // A store ends what was read or written before in its memory, except its own group if it becomes a member;
         // a load ends groups of stores there. Atomic and volatile accesses end all. Other bytes off a group's own base are not its memory.
@@ -443,18 +444,6 @@ fn insert(
     append_value(func, like, InstKind::InsertElement { vector, element, index }, ty, out)
 }
 
-/// How a run is accessed at once: what is known of the memory is what is known of each member's.
-fn shared_access(run: &[Member]) -> MemAccess {
-    let mut mem = run[0].mem;
-    if run.iter().any(|member| member.mem.set != mem.set) {
-        mem.set = AliasSet::ANY;
-    }
-    if run.iter().any(|member| member.mem.alias != mem.alias) {
-        mem.alias = AliasClass::UNKNOWN;
-    }
-    mem
-}
-
 fn merge_loads(
     func: &mut Function,
     run: &[Member],
@@ -471,7 +460,7 @@ fn merge_loads(
     let scalar = element(func, run, |f, i| f.insts[i].ty);
     let lanes = total_dwords(run) * 32 / scalar.bits();
     let ty = Type::Vector(scalar, lanes);
-    let vector = append_value(func, like, InstKind::Load { ptr, mem: shared_access(run) }, ty, &mut out);
+    let vector = append_value(func, like, InstKind::Load { ptr, mem: run[0].mem }, ty, &mut out);
     let same = run.iter().all(|m| func.insts[m.inst].ty.scalar() == Some(scalar));
     let mut dword = 0;
     for member in run {
@@ -594,14 +583,14 @@ fn merge_stores(
         }
         vector
     });
-    store_at(func, latest, run, vector, &mut out);
+    store_at(func, latest, run[0], vector, &mut out);
     before.entry(latest.at).or_default().extend(out);
 }
 
-/// Stores `value`, which stands for a run of stores, where the last of them stands.
-fn store_at(func: &mut Function, latest: Member, run: &[Member], value: Value, out: &mut Vec<Inst>) {
-    let ptr = lowest_address(func, run[0], latest, out);
-    let kind = InstKind::Store { ptr, value, mem: shared_access(run) };
+/// Stores `value`, which stands for a run of stores of which `lowest` has the lowest address, where the last of them stands.
+fn store_at(func: &mut Function, latest: Member, lowest: Member, value: Value, out: &mut Vec<Inst>) {
+    let ptr = lowest_address(func, lowest, latest, out);
+    let kind = InstKind::Store { ptr, value, mem: lowest.mem };
     let store = func.make_inst(kind, Type::Void, InstFlags::empty());
     func.locs[store] = func.locs[latest.inst];
     out.push(store);

@@ -5,7 +5,7 @@
 
 use super::super::append::append_value;
 use super::super::builder::Builder;
-use super::{Member, lowest_address, shared_access, store_at};
+use super::{Member, lowest_address, store_at};
 use cranelift_entity::SecondaryMap;
 use mir::ir::*;
 use mir::target::Target;
@@ -79,7 +79,7 @@ pub(super) fn merge_stores(
             append_value(func, like, half, Type::Scalar(Scalar::Int(16)), &mut out)
         }
     };
-    store_at(func, latest, run, value, &mut out);
+    store_at(func, latest, run[0], value, &mut out);
     before.entry(latest.at).or_default().extend(out);
 }
 
@@ -152,7 +152,7 @@ impl Parts {
         let like = earliest.inst;
         let mut out = Vec::new();
         let ptr = lowest_address(func, run[0], earliest, &mut out);
-        let load = InstKind::Load { ptr, mem: shared_access(run) };
+        let load = InstKind::Load { ptr, mem: run[0].mem };
         let total = run.iter().map(|m| m.range().1).max().unwrap_or(0) - run[0].offset;
         let word = if total == 4 {
             append_value(func, like, load, Type::I32, &mut out)
