@@ -398,7 +398,7 @@ pub struct Function {
     pub locs: SecondaryMap<Inst, SourceLoc>,
     /// Inline assembly.
     pub inline_asm: PrimaryMap<InlineAsmId, InlineAsm>,
-    /// What scopes say of accesses.
+    /// Which sets of accesses have nothing in common, as scopes say.
     pub alias_sets: super::AliasSets,
     /// log2 of the alignment in bytes that a `memcpy`, `memmove` or `memset` promises for its destination and source;
     /// an instruction that is absent promises 1 byte.
