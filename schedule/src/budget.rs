@@ -118,6 +118,17 @@ fn without(vgprs: u32, holes: u32) -> u32 {
 
 /// The registers that `f`, of which `most` are alive at a time, takes without fewer waves. `None` where they do not suffice as it is.
 pub(crate) fn of(f: &Function, target: &Target, options: &Options, most: Dwords) -> Option<Dwords> {
+    of_fewer(f, target, options, most, 0)
+}
+
+/// The same with so many waves `fewer`. `None`, too, where no fewer can be.
+pub(crate) fn of_fewer(
+    f: &Function,
+    target: &Target,
+    options: &Options,
+    most: Dwords,
+    fewer: u32,
+) -> Option<Dwords> {
     let occupancy = Occupancy::of(f, target, options);
     let hard = occupancy.hard;
     if !occupancy.fits(most) {
@@ -125,9 +136,10 @@ pub(crate) fn of(f: &Function, target: &Target, options: &Options, most: Dwords)
     }
     if f.call_conv.is_callable() {
         let most = most.max(CALLED);
-        return Some(Dwords { sgprs: most.sgprs.min(hard.sgprs), vgprs: most.vgprs.min(hard.vgprs) });
+        return (fewer == 0)
+            .then_some(Dwords { sgprs: most.sgprs.min(hard.sgprs), vgprs: most.vgprs.min(hard.vgprs) });
     }
-    let waves = occupancy.waves(most);
+    let waves = occupancy.waves(most).checked_sub(fewer).filter(|waves| occupancy.waves.contains(waves))?;
     let budget = Dwords {
         sgprs: occupancy.sgprs(waves).saturating_sub(SGPR_HOLES),
         vgprs: without(occupancy.vgprs(waves), TAKEN_HOLES),

@@ -92,6 +92,8 @@ pub(crate) struct Scheduler {
     unordered: BinaryHeap<Entry>,
     /// The unit issued last is such a load.
     asks: bool,
+    /// Registers were too few for something that memory waits for.
+    refused: bool,
     /// The same, of which something is on its way: cycle, unit.
     waiting: BinaryHeap<Reverse<(u32, u32)>>,
     put_back: Vec<Entry>,
@@ -114,6 +116,11 @@ impl Scheduler {
     /// The units in their new order, after [`Self::run`].
     pub fn order(&self) -> &[u32] {
         &self.order
+    }
+
+    /// Whether registers were too few, in any of the graphs so far, for something that memory waits for.
+    pub fn refused(&self) -> bool {
+        self.refused
     }
 
     /// Puts the units of `graph` in a better order, and returns the cycles that it takes. At most `most` results from memory are under way at a time, unless the code's order has more.
@@ -206,7 +213,10 @@ impl Scheduler {
             let mut allowed = || match pressure.room(unit, next) {
                 Room::Spare => true,
                 Room::More => data.latest <= graph.units()[next as usize].at,
-                Room::None => false,
+                Room::None => {
+                    self.refused = true;
+                    false
+                }
             };
             if near && !(full && data.late) && allowed() {
                 found = Some(unit);

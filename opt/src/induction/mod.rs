@@ -8,7 +8,7 @@
 //! * the index is the counter `i`, or `i * m`, or one of these plus what is defined outside, or an extension of any;
 //! * `i` is a parameter of the header to which the one way back adds a constant, or, without `m`, what is defined outside;
 //!
-//! the header gets a pointer as a parameter, and all accesses that differ by constants use it ([`pointers`]). Where iterations have been unrolled,
+//! the header gets a pointer as a parameter, and all accesses that differ by constants use it ([`pointers`]), or, from [`FAMILY`] on, by what is the same in all lanes. Where iterations have been unrolled,
 //! accesses at `(i + k) * m` are multiples of `m` apart, and each is made from the one before it.
 //!
 //! Arithmetic at the width of the pointer wraps as the pointer does. A narrower index must not wrap: each of its
@@ -45,6 +45,12 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Running pointers that one loop gets.
 const MAX_POINTERS: usize = 4;
+
+/// Kinds of addresses of one loop that are looked at.
+const MAX_KEYS: usize = 64;
+
+/// So many pointers that differ by what is the same in all lanes are one.
+const FAMILY: usize = 3;
 
 /// Pointers that variables advance: each takes a sum of 64 bits, which the loop may not do often.
 const MAX_VARIABLE_STEPS: usize = 2;
@@ -108,6 +114,10 @@ struct Member {
     ahead: i64,
     /// The constant part of its index.
     plus: i64,
+    /// A part of its index that the pointer has not: the same in all lanes, and defined outside of the loop.
+    apart: Option<Value>,
+    /// Not every iteration passes it.
+    in_arm: bool,
 }
 
 /// Addresses off one running pointer, in the order of the code.
@@ -182,6 +192,11 @@ fn simple_loop(func: &Function, flow: &Flow, l: Loop) -> Option<Simple> {
     (is_simple && carries(entering) && carries(latch)).then_some(Simple { header, entering, latch })
 }
 
+/// What addresses have in common that differ in what is added to their index.
+fn without_plus(key: Key) -> Key {
+    Key { index: Index { plus: None, ..key.index }, ..key }
+}
+
 struct Reduction<'a> {
     func: &'a mut Function,
     target: &'a Target,
@@ -208,12 +223,23 @@ impl Reduction<'_> {
                     if member.ahead == group[0].ahead || group.len() < MAX_GROUP {
                         group.push(member);
                     }
-                } else if found.len() < MAX_POINTERS {
+                } else if found.len() < MAX_KEYS {
                     places.insert(key, found.len());
                     found.push((key, vec![member]));
                 }
             }
         }
+        if self.join_families(&mut found) {
+            places.clear();
+            for (place, (key, group)) in found.iter().enumerate() {
+                for member in group {
+                    let plus = key.index.plus.or(member.apart);
+                    places.insert(Key { index: Index { plus, ..key.index }, ..*key }, place);
+                }
+            }
+        }
+        found.truncate(MAX_POINTERS);
+        places.retain(|_, place| *place < found.len());
         self.arms(&each_turn, &mut found, &places);
         let by_variables = found.iter().filter(|(key, _)| key.index.counter.by.is_some()).count();
         if by_variables > MAX_VARIABLE_STEPS {
@@ -222,6 +248,37 @@ impl Reduction<'_> {
         for (key, group) in found {
             self.make_pointer(key, &group);
         }
+    }
+
+    /// Lets addresses that differ by what is the same in all lanes follow one pointer, where they are many: each takes its part of the scalar unit's registers
+    /// then, and none of the vector unit's from one iteration to the next. Says whether there are such.
+    fn join_families(&mut self, found: &mut Vec<(Key, Group)>) -> bool {
+        let mut families: FxHashMap<Key, Vec<usize>> = FxHashMap::default();
+        for (place, &(key, _)) in found.iter().enumerate() {
+            let wide = self.func.ty(key.base).bits() == Some(64);
+            if wide && key.index.factor.is_none() && key.index.counter.by.is_none() {
+                families.entry(without_plus(key)).or_default().push(place);
+            }
+        }
+        for place in 0..found.len() {
+            let family = without_plus(found[place].0);
+            let Some(mut places) = families.remove(&family).filter(|places| places.len() >= FAMILY) else {
+                continue;
+            };
+            places.retain(|&place| found[place].0.index.plus.is_none_or(|plus| self.is_uniform(plus)));
+            if places.len() < FAMILY || self.is_scalar(family) {
+                continue;
+            }
+            let mut joined = Group::new();
+            for &place in &places {
+                let (key, group) = &mut found[place];
+                joined.extend(group.drain(..).map(|member| Member { apart: key.index.plus, ..member }));
+            }
+            found[places[0]] = (family, joined);
+        }
+        let all = found.len();
+        found.retain(|(_, group)| !group.is_empty());
+        found.len() < all
     }
 
     /// What `inst` has in common with addresses off one pointer, if it is an address that follows a counter.
@@ -233,7 +290,7 @@ impl Reduction<'_> {
             return None;
         }
         let index = self.index(index, base, scale)?;
-        let mut member = Member { inst, ahead: index.ahead, plus: 0 };
+        let mut member = Member { inst, ahead: index.ahead, plus: 0, apart: None, in_arm: false };
         let mut key = Key { base, scale, index: Index { ahead: 0, ..index } };
         if let Some(value) = index.plus
             && index.factor.is_none()
@@ -262,13 +319,16 @@ impl Reduction<'_> {
                 continue;
             }
             for &inst in &self.func.blocks[block].insts {
-                let Some((key, member)) = self.member(inst) else { continue };
+                let Some((key, mut member)) = self.member(inst) else { continue };
+                member.in_arm = true;
                 // What is made from the address before it is made in its block.
                 if key.index.factor.is_some() || key.index.counter.by.is_some() {
                     continue;
                 }
                 if let Some(&place) = places.get(&key) {
-                    found[place].1.push(member);
+                    let (found, group) = &mut found[place];
+                    member.apart = key.index.plus.filter(|_| found.index.plus.is_none());
+                    group.push(member);
                     continue;
                 }
                 let number = *numbers.entry(key).or_insert_with(|| {

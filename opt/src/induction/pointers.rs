@@ -36,8 +36,10 @@ impl Reduction<'_> {
             let next = self.before_end(latch, constant_step(pointer, advance), ty, like);
             self.pass(entering, start);
             self.pass(latch, next.unwrap_or(pointer));
+            let mut made: FxHashMap<Value, Value> = FxHashMap::default();
             for member in group {
-                self.rebase(member.inst, pointer, None);
+                let Some(here) = self.off_pointer(member, pointer, key, &mut made) else { continue };
+                self.rebase(member.inst, here, None);
                 self.add_offset(member.inst, member.plus.wrapping_mul(scale));
             }
             return;
@@ -65,7 +67,7 @@ impl Reduction<'_> {
         }
         let pointer = self.func.add_block_param(header, ty);
         let (mut at, mut here) = (nearest, pointer);
-        for &Member { ahead, inst, plus } in group {
+        for &Member { ahead, inst, plus, .. } in group {
             if ahead != at {
                 let step = ahead.wrapping_sub(at).wrapping_mul(scale);
                 let step = self.step(here, unit, step, &mut steps, like);
@@ -83,6 +85,28 @@ impl Reduction<'_> {
         }
         self.pass(entering, start);
         self.pass(latch, next);
+    }
+
+    /// Where `member` is but for constants: `pointer`, or that and what it has [apart](Member::apart). `made` knows what each iteration makes.
+    fn off_pointer(
+        &mut self,
+        member: &Member,
+        pointer: Value,
+        key: Key,
+        made: &mut FxHashMap<Value, Value>,
+    ) -> Option<Value> {
+        let Some(apart) = member.apart else { return Some(pointer) };
+        if let Some(&known) = made.get(&apart).filter(|_| !member.in_arm) {
+            return Some(known);
+        }
+        let unit = self.widen(apart, key.index.cast, member.inst);
+        let step = self.step(pointer, unit, key.scale, &mut FxHashMap::default(), member.inst);
+        let here = self.before(member.inst, step, self.func.ty(pointer))?;
+        // What an arm makes, the others have not.
+        if !member.in_arm {
+            made.insert(apart, here);
+        }
+        Some(here)
     }
 
     /// Whether an access takes `value * scale` as its offset whatever lane it is in.
@@ -105,9 +129,14 @@ impl Reduction<'_> {
         &mut self,
         Key { base, index: Index { counter, more, factor, .. }, .. }: Key,
     ) -> bool {
-        let uniformity = self.uniformity.get_or_insert_with(|| Uniformity::compute(self.func, self.target));
         let parts = [Some(base), Some(counter.value), more, factor];
-        parts.into_iter().flatten().all(|value| !uniformity.is_divergent_at(value, self.simple.header))
+        parts.into_iter().flatten().all(|value| self.is_uniform(value))
+    }
+
+    /// Whether `value`, which is not made here, is the same in all lanes of the loop.
+    pub(super) fn is_uniform(&mut self, value: Value) -> bool {
+        let uniformity = self.uniformity.get_or_insert_with(|| Uniformity::compute(self.func, self.target));
+        !uniformity.is_divergent_at(value, self.simple.header)
     }
 
     /// `start + part * scale`, in front of the loop.
