@@ -41,7 +41,8 @@ use cranelift_entity::SecondaryMap;
 use mir::analysis::Uniformity;
 use mir::ir::*;
 use mir::target::Target;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
 
 /// Iterations at a time, of loops that load little and of others.
 const TIMES: [u32; 2] = [4, 2];
@@ -141,13 +142,17 @@ pub fn unroll(func: &mut Function, target: &Target) {
     let mut replaced: SecondaryMap<Value, Option<Value>> = SecondaryMap::new();
     let mut before: FxHashMap<Block, [Block; 3]> = FxHashMap::default();
     for (candidate, meets) in candidates.iter().zip(parts) {
-        let escaping = escaping.remove(&candidate.block).unwrap_or_default();
+        let mut escaping = escaping.remove(&candidate.block).unwrap_or_default();
         let exit = func.successors(candidate.block).find(|&next| next != candidate.block);
         // A value that is used behind has no way around this loop, so the exit has no other edge.
         if exit.is_none_or(|exit| !escaping.is_empty() && entries[exit].edges != 1) {
             continue;
         }
+        let extended = take_extended(func, &homes, candidate.block, &mut escaping);
         before.insert(candidate.block, widen::widen(func, candidate, &escaping, &mut replaced, meets));
+        if let Some(exit) = exit {
+            extend_behind(func, exit, extended, &mut replaced);
+        }
     }
     let layout = std::mem::take(&mut func.layout);
     for block in layout {
@@ -171,6 +176,68 @@ pub fn unroll(func: &mut Function, target: &Target) {
             }
         }
     }
+}
+
+/// A value that is extended once more behind the loop, and the extensions from the last one to the first.
+type Extended = (Value, SmallVec<[Inst; 2]>);
+
+/// Lets what is extended escape from the loop `block` instead of the result: it is narrower, and the factor of a 64-bit product has to be seen to be an extension.
+fn take_extended(
+    func: &Function,
+    homes: &SecondaryMap<Value, Option<Block>>,
+    block: Block,
+    escaping: &mut Vec<Value>,
+) -> Vec<Extended> {
+    let extension = |value: Value| match func.insts[func.def_inst(value)?].kind {
+        InstKind::Cast { op: CastOp::ZExt | CastOp::SExt, arg } if homes[value] == Some(block) => Some(arg),
+        _ => None,
+    };
+    let mut extended = Vec::new();
+    let mut narrow = Vec::new();
+    escaping.retain(|&value| {
+        let (mut of, mut chain) = (value, SmallVec::new());
+        while let Some(arg) = extension(of) {
+            chain.extend(func.def_inst(of));
+            of = arg;
+        }
+        if chain.is_empty() {
+            return true;
+        }
+        if homes[of] == Some(block) {
+            narrow.push(of);
+        }
+        extended.push((of, chain));
+        false
+    });
+    escaping.extend(narrow);
+    let mut seen = FxHashSet::default();
+    escaping.retain(|&value| seen.insert(value));
+    extended
+}
+
+/// Extends values again at the start of `exit`, and notes that in `replaced`.
+fn extend_behind(
+    func: &mut Function,
+    exit: Block,
+    extended: Vec<Extended>,
+    replaced: &mut SecondaryMap<Value, Option<Value>>,
+) {
+    let mut first = Vec::new();
+    for (of, chain) in extended {
+        let mut value = replaced[of].unwrap_or(of);
+        for &inst in chain.iter().rev() {
+            let InstData { mut kind, ty, flags, .. } = func.insts[inst].clone();
+            kind.for_each_value_mut(|arg| *arg = value);
+            let copy = func.make_inst(kind, ty, flags);
+            func.locs[copy] = func.locs[inst];
+            first.push(copy);
+            value = func.insts[copy].result.unwrap_or(value);
+        }
+        if let Some(last) = chain.first().and_then(|&inst| func.insts[inst].result) {
+            replaced[last] = Some(value);
+        }
+    }
+    func.blocks[exit].insts.splice(0..0, first);
 }
 
 /// The values of candidates that are used in other blocks, by candidate, each once.

@@ -2,7 +2,8 @@
 //!
 //! A loop's counter has a width, a start, a step and a bound, each a constant, the same for all lanes, or another in each of them; the loop
 //! asks at its top or its end, for the counter or its next value, with any predicate, behind guards that say the same, less, or something else.
-//! It may wrap, as long as it ends soon. Bodies load what follows the counter, add it up, and sometimes store, branch and leave.
+//! It may wrap, as long as it ends soon. Bodies load what follows the counter, add it up, and sometimes store, branch and leave. Accesses may say that they
+//! are to the memory of their array, and to that of no other, by scopes.
 //!
 //! ```text
 //! generate   statements whose loops end soon, as far as is seen from their starts, steps and bounds
@@ -160,6 +161,8 @@ struct Access {
     /// Its sums and products do not wrap as signed or unsigned numbers.
     promises: [bool; 2],
     inbounds: bool,
+    /// Says that it is to its array's memory (`!alias.scope`), and that it is to no other array's (`!noalias`).
+    scopes: [bool; 2],
 }
 
 /// What decides a branch: some bits of an operand, compared with a number.

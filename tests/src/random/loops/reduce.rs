@@ -92,6 +92,7 @@ fn simplify_access(access: &mut Access, left: &mut usize) -> bool {
     simpler(&mut access.plus, 0, left)
         || simpler(&mut access.promises, [false; 2], left)
         || simpler(&mut access.inbounds, false, left)
+        || simpler(&mut access.scopes, [false; 2], left)
 }
 
 fn simplify_loop(turn: &mut Turn, left: &mut usize) -> bool {

@@ -122,6 +122,17 @@ fn passes_have_work() {
     }
 }
 
+/// Scopes tell accesses apart in a fair part of the programs.
+#[test]
+fn some_accesses_are_apart() {
+    let apart = |seed: &u64| {
+        let module = frontend::read_module(loops(*seed).text().as_bytes(), "loops.ll").unwrap();
+        module.functions.values().any(|function| function.alias_sets.pairs().next().is_some())
+    };
+    let programs = (1..=100).filter(apart).count();
+    assert!(programs >= 15, "accesses of {programs} of 100 are apart");
+}
+
 /// A program that goes wrong becomes one with little besides what is wrong.
 #[test]
 fn programs_become_small() {

@@ -160,6 +160,11 @@ impl Maker {
         (0..self.program.arrays.len()).filter(|&array| which(self.program.arrays[array].space)).collect()
     }
 
+    /// What an access says of scopes, where the program has some.
+    fn scopes(&mut self) -> [bool; 2] {
+        [(); 2].map(|()| self.scoped && !self.chance(4))
+    }
+
     fn access(&mut self, array: usize) -> Access {
         let id = self.id();
         let recent = self
@@ -176,6 +181,7 @@ impl Maker {
                 }
                 _ => near.plus += self.pick(&[1, 1, 1, 2, -1, 4]),
             }
+            near.scopes = self.scopes();
             self.remember(&near);
             return near;
         }
@@ -238,6 +244,7 @@ impl Maker {
             extend: self.pick(&[None, Some("sext"), Some("sext"), Some("zext")]),
             promises: [false; 2],
             inbounds: false,
+            scopes: self.scopes(),
         };
         let mut access = if access.mask && access.form == Form::Apart {
             Access { form: Form::Sum, ..access }

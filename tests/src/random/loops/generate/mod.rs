@@ -98,6 +98,8 @@ struct Maker {
     program: Loops,
     around: Vec<Around>,
     next: usize,
+    /// Accesses say what scopes of memory they are to.
+    scoped: bool,
 }
 
 impl Maker {
@@ -109,7 +111,9 @@ impl Maker {
             arrays: Vec::new(),
             body: Vec::new(),
         };
-        Self { rng, program, around: Vec::new(), next: 0 }
+        let mut this = Self { rng, program, around: Vec::new(), next: 0, scoped: false };
+        this.scoped = this.chance(3);
+        this
     }
 
     fn pick<T: Copy>(&mut self, from: &[T]) -> T {

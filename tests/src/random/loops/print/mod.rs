@@ -22,6 +22,11 @@ struct Exit {
     last: String,
 }
 
+/// Metadata of an array: its scope, the list of that alone, and that of all others'.
+fn scope_numbers(array: usize) -> [usize; 3] {
+    [0, 1, 2].map(|n| 2 + 3 * array + n)
+}
+
 struct Printer<'a> {
     program: &'a Loops,
     out: Lines,
@@ -110,6 +115,7 @@ impl Loops {
             "i64 @llvm.smin.i64(i64, i64)",
             "i32 @llvm.smax.i32(i32, i32)",
             "i64 @llvm.smax.i64(i64, i64)",
+            "void @llvm.experimental.noalias.scope.decl(metadata)",
         ] {
             let name = declaration.split_once('(').map_or(declaration, |(name, _)| name);
             if text.contains(name) {
@@ -121,9 +127,48 @@ impl Loops {
 }
 
 impl Printer<'_> {
+    /// A scope for the memory of each array, if an access says something of them, as if pointers to all were parameters of a function that was inlined.
+    fn declare_scopes(&mut self) {
+        let mut scoped = false;
+        visit(&self.program.body, &mut |stmt| {
+            scoped |= stmt.access().is_some_and(|access| access.scopes != [false; 2]);
+        });
+        if !scoped {
+            return;
+        }
+        let _ = writeln!(self.metadata, "!1 = distinct !{{!1}}");
+        let arrays = self.program.arrays.len();
+        for array in 0..arrays {
+            let [scope, list, others] = scope_numbers(array);
+            let named = |n: usize| format!("!{}", scope_numbers(n)[0]);
+            let rest: Vec<String> = (0..arrays).filter(|&n| n != array).map(named).collect();
+            let rest = rest.join(", ");
+            let _ = writeln!(
+                self.metadata,
+                "!{scope} = distinct !{{!{scope}, !1}}\n!{list} = !{{!{scope}}}\n!{others} = !{{{rest}}}"
+            );
+            self.out.line(&format!("call void @llvm.experimental.noalias.scope.decl(metadata !{list})"));
+        }
+    }
+
+    /// What an access says of scopes.
+    fn scopes(&self, access: &Access) -> String {
+        let [_, list, others] = scope_numbers(access.array);
+        let [own, not] = access.scopes;
+        let mut text = String::new();
+        if own {
+            let _ = write!(text, ", !alias.scope !{list}");
+        }
+        if not {
+            let _ = write!(text, ", !noalias !{others}");
+        }
+        text
+    }
+
     fn start(&mut self, arrays: &[bool]) {
         let program = self.program;
         self.out.label("entry");
+        self.declare_scopes();
         self.out.line("%id = call i32 @llvm.amdgcn.workitem.id.x()");
         self.out.line("%group = call i32 @llvm.amdgcn.workgroup.id.x()");
         let first = self.out.op(&format!("mul i32 %group, {GROUP}"));
@@ -281,7 +326,9 @@ impl Printer<'_> {
             Stmt::Load { dst, op, access, components, extend } => {
                 let (array, ty) = (&program.arrays[access.array], program.vars[*dst].0);
                 let place = self.place(access);
-                let whole = self.out.op(&format!("load {}, {place}, align {}", array.name(), array.bytes()));
+                let scopes = self.scopes(access);
+                let whole =
+                    self.out.op(&format!("load {}, {place}, align {}{scopes}", array.name(), array.bytes()));
                 for component in components {
                     let mut part = match array.lanes {
                         1 => whole.clone(),
@@ -309,7 +356,8 @@ impl Printer<'_> {
                 let array = &program.arrays[access.array];
                 let value = self.operand(*value, array.ty);
                 let place = self.place(access);
-                self.out.line(&format!("store {} {value}, {place}, align {}", array.name(), array.bytes()));
+                let (scopes, name) = (self.scopes(access), array.name());
+                self.out.line(&format!("store {name} {value}, {place}, align {}{scopes}", array.bytes()));
             }
             Stmt::Compute { dst, op, args } => {
                 let ty = program.vars[*dst].0;
