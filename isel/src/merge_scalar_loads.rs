@@ -40,6 +40,9 @@ const LOADS: [[Opcode; 5]; 2] = [
     ],
 ];
 
+/// What says that memory holds what it held when the dispatch began.
+const UNWRITTEN: MemFlags = MemFlags::INVARIANT.union(MemFlags::NO_CLOBBER);
+
 /// The row of [`LOADS`] of loads by buffer resource.
 const BUFFERS: usize = 1;
 
@@ -71,15 +74,22 @@ pub fn merge(f: &mut Function) {
 /// Whether the load reads the same wherever it stands in front of its place. Source: AMDGPU usage guide, "Address Spaces" (constant);
 /// language reference, `!invariant.load`, and `!amdgpu.noclobber`.
 fn movable(access: &MemAccess) -> bool {
-    let constant = matches!(access.space, AddrSpace::CONSTANT | AddrSpace::CONSTANT_32BIT);
-    access.is_simple() && (constant || access.flags.intersects(MemFlags::INVARIANT | MemFlags::NO_CLOBBER))
+    access.is_simple() && (is_constant(access) || access.flags.intersects(UNWRITTEN))
+}
+
+fn is_constant(access: &MemAccess) -> bool {
+    matches!(access.space, AddrSpace::CONSTANT | AddrSpace::CONSTANT_32BIT)
 }
 
 /// The group and the place of a load that may take part.
 fn member(at: usize, inst: &Inst) -> Option<(Key, Member)> {
     let row = LOADS.iter().position(|row| row.contains(&inst.op))?;
     // The intrinsic of buffers promises what it reads; others have their access.
-    let access = inst.mem.map(|mem| MemAccess { align_log2: 0, ..mem.access });
+    let access = inst.mem.map(|mem| {
+        // Constant memory says by itself that nobody writes it.
+        let flags = if is_constant(&mem.access) { UNWRITTEN } else { MemFlags::empty() };
+        MemAccess { align_log2: 0, flags: mem.access.flags | flags, ..mem.access }
+    });
     if access.as_ref().map_or(row == 0, |access| !movable(access)) {
         return None;
     }

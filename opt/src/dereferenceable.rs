@@ -1,7 +1,7 @@
 //! Loads of memory that is there whatever the program does get `DEREFERENCEABLE`: they may be made where control would not
 //! come to them, so in front of loops and together with their neighbours.
 //!
-//! Such memory is behind parameters that promise it (`dereferenceable`) and those that are OpenCL's images and samplers, whose descriptors it
+//! Such memory is behind parameters that promise it (`dereferenceable`, and `byref` and `byval` of their type) and those that are OpenCL's images and samplers, whose descriptors it
 //! holds, and in the module's own variables. An address leads there at a constant distance. Drivers of graphics hand out
 //! addresses of 32 bits and put the other half, which an attribute of the function names, in front of them; that is followed.
 //!
@@ -89,7 +89,8 @@ fn memory_behind(func: &Function, module: &Module, target: &Target, base: Value)
                 _ => 0,
             };
             let align = if descriptor > 0 { DWORD_LOG2 } else { param.align_log2 };
-            Some((param.dereferenceable_bytes.max(descriptor), align))
+            let whole = param.indirect.map_or(0, |indirect| module.types.store_bytes(indirect.ty));
+            Some((param.dereferenceable_bytes.max(descriptor).max(whole), align))
         }
         ValueDef::Const(Const::Symbol(SymbolRef::Global(global), addend)) => {
             let data = &module.globals[global];
