@@ -1,9 +1,9 @@
 //! Loads of memory that is there whatever the program does get `DEREFERENCEABLE`: they may be made where control would not
 //! come to them, so in front of loops and together with their neighbours.
 //!
-//! Such memory is behind parameters that promise it (`dereferenceable`, and `byref` and `byval` of their type) and those that are OpenCL's images and samplers, whose descriptors it
-//! holds, and in the module's own variables. An address leads there at a constant distance. Drivers of graphics hand out
-//! addresses of 32 bits and put the other half, which an attribute of the function names, in front of them; that is followed.
+//! Such memory is behind parameters that promise it (`dereferenceable`, and `byref` and `byval`, of their type) and those that
+//! are OpenCL's images and samplers, whose descriptors it holds, and in the module's own variables. An address leads there at a constant distance. Drivers of
+//! graphics hand out addresses of 32 bits and put the other half, which an attribute of the function names, in front of them; that is followed.
 //!
 //! Sources: LLVM language reference, "Parameter Attributes"; OpenCL specification, `clSetKernelArg`: images and samplers are
 //! objects; AMDGPU usage guide, "Address Spaces", "amdgpu-32bit-address-high-bits"; ISA manuals, "Image resource descriptor",

@@ -8,7 +8,8 @@
 //! * the index is the counter `i`, or `i * m`, or one of these plus what is defined outside, or an extension of any;
 //! * `i` is a parameter of the header to which the one way back adds a constant, or, without `m`, what is defined outside;
 //!
-//! the header gets a pointer as a parameter, and all accesses that differ by constants use it ([`pointers`]), or, from [`FAMILY`] on, by what is the same in all lanes. Where iterations have been unrolled,
+//! the header gets a pointer as a parameter, and all accesses that differ by constants use it ([`pointers`]), or, from [`FAMILY`] on, by what is the same in all
+//! lanes. Where iterations have been unrolled,
 //! accesses at `(i + k) * m` are multiples of `m` apart, and each is made from the one before it.
 //!
 //! Arithmetic at the width of the pointer wraps as the pointer does. A narrower index must not wrap: each of its
