@@ -22,8 +22,8 @@ use mir::target::Target;
 const SLACK: u64 = 5;
 
 /// A wave is given up where each of the others takes a sixth longer with it, and two where each takes a fourth longer. 30 kernels of llama.cpp (`mul_mat_vec_f`,
-/// gfx900) take 0.84 to 1.03 of the time then, 0.91 in the mean. Where the estimate gains less, most of fifteen kernels of three other projects are slower, by up
-/// to a tenth.
+/// gfx900) take 0.84 to 1.03 of the time then, 0.91 in the mean. Where the estimate gains less, eleven of eighteen kernels of four projects are slower, by up to a
+/// tenth.
 const WORTH_WAVES: [u64; 2] = [6, 4];
 
 /// Orders the instructions of each block of `f`, whose registers are virtual, so that latencies are hidden.
