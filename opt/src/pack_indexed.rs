@@ -182,8 +182,8 @@ fn find(func: &Function) -> FxHashMap<Value, Type> {
             webs.note(func, inst);
         }
     }
-    let is_param = |value: &Value| matches!(func.values[*value].def, ValueDef::FuncParam(_));
-    webs.fixed.extend(webs.numbers.keys().copied().filter(is_param));
+    // How a caller passes a vector is not this function's choice.
+    webs.fixed.extend(func.params.iter().map(|param| param.value));
     let (fixed, indexed) = (std::mem::take(&mut webs.fixed), std::mem::take(&mut webs.indexed));
     let (fixed, indexed) = (webs.leaders(func, fixed), webs.leaders(func, indexed));
     let Webs { numbers, mut classes, .. } = webs;

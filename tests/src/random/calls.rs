@@ -13,7 +13,7 @@ use std::fmt::Write;
 
 /// Types of parameters; `byval`, `inreg` and `pointer` are ways to pass an object, a uniform number and an
 /// address.
-const PARAMS: [&str; 16] = [
+const PARAMS: [&str; 18] = [
     "i32",
     "i32",
     "i32",
@@ -25,6 +25,8 @@ const PARAMS: [&str; 16] = [
     "<3 x i32>",
     "<4 x i32>",
     "<2 x i16>",
+    "<20 x i8>",
+    "<10 x i16>",
     "{ i32, i64 }",
     "[3 x i32]",
     "byval",
@@ -32,8 +34,8 @@ const PARAMS: [&str; 16] = [
     "pointer",
 ];
 /// Types of results; `sret` is an object of the caller.
-const RESULTS: [&str; 8] =
-    ["i32", "i64", "i16", "<4 x i32>", "{ i32, i64 }", "[40 x i32]", "<2 x i16>", "sret"];
+const RESULTS: [&str; 9] =
+    ["i32", "i64", "i16", "<4 x i32>", "{ i32, i64 }", "[40 x i32]", "<2 x i16>", "<20 x i8>", "sret"];
 /// Numbers of parameters: in registers, and behind them.
 const COUNTS: [usize; 9] = [0, 1, 2, 3, 5, 8, 14, 20, 34];
 /// Members of an object: offset and type.
@@ -41,6 +43,12 @@ const MEMBERS: [(u32, &str); 4] = [(0, "i32"), (4, "i16"), (8, "i32"), (24, "i32
 const PRIVATE: &str = "ptr addrspace(5)";
 /// Work-items that run.
 const ITEMS: u32 = 128;
+
+/// Type and number of the elements of a vector.
+fn elements(ty: &str) -> Option<(&str, u32)> {
+    let (lanes, element) = ty.strip_prefix('<')?.strip_suffix('>')?.split_once(" x ")?;
+    Some((element, lanes.parse().ok()?))
+}
 
 struct Signature {
     params: Vec<&'static str>,
@@ -93,10 +101,9 @@ impl Body<'_> {
                 self.out.op(&format!("{extension} {ty} {value} to i32"))
             }
             "<2 x i16>" => self.out.op(&format!("bitcast {ty} {value} to i32")),
-            "<3 x i32>" | "<4 x i32>" => {
-                let vector =
-                    if self.rng.bool() { self.changed_somewhere(ty, value) } else { value.to_owned() };
-                self.out.op(&format!("extractelement {ty} {vector}, i32 2"))
+            "<3 x i32>" | "<4 x i32>" | "<20 x i8>" | "<10 x i16>" => {
+                self.consume_vector(ty, value);
+                return;
             }
             "{ i32, i64 }" => {
                 let wide = self.out.op(&format!("extractvalue {ty} {value}, 1"));
@@ -125,17 +132,25 @@ impl Body<'_> {
         self.values.push(number);
     }
 
-    /// The vector `value` with another element at a place that is the same in all lanes or not, which only the run tells.
-    fn changed_somewhere(&mut self, ty: &str, value: &str) -> String {
+    /// Takes an element of a vector, at a place that is the same in all lanes or not and that only the run tells, or behind another that changed.
+    fn consume_vector(&mut self, ty: &str, value: &str) {
+        let Some((element, lanes)) = elements(ty) else { return };
+        let mut vector = value.to_owned();
+        if self.rng.bool() {
+            let (index, number) = (self.place(lanes), self.make(element));
+            vector = self.out.op(&format!("insertelement {ty} {value}, {element} {number}, i32 {index}"));
+        }
+        for index in [self.place(lanes), "2".to_owned()] {
+            let taken = self.out.op(&format!("extractelement {ty} {vector}, i32 {index}"));
+            self.consume(element, &taken);
+        }
+    }
+
+    /// The place of one of the elements of a vector.
+    fn place(&mut self, lanes: u32) -> String {
         let uniform = self.rng.bool();
-        let (index, number) = (self.pick(uniform), self.value());
-        let index = self.out.op(&format!("and i32 {index}, 1"));
-        let changed = self.out.op(&format!("insertelement {ty} {value}, i32 {number}, i32 {index}"));
-        let at = self.pick(uniform);
-        let at = self.out.op(&format!("and i32 {at}, 1"));
-        let element = self.out.op(&format!("extractelement {ty} {changed}, i32 {at}"));
-        self.values.push(element);
-        changed
+        let index = self.pick(uniform);
+        self.out.op(&format!("and i32 {index}, {}", (1 << lanes.ilog2()) - 1))
     }
 
     /// A number by inline assembly that uses a register of its own, one that callees keep or one that they do not.
@@ -186,12 +201,13 @@ impl Body<'_> {
                 let value = self.value();
                 self.out.op(&format!("bitcast i32 {value} to <2 x i16>"))
             }
-            "<3 x i32>" | "<4 x i32>" => {
-                let lanes = if ty == "<3 x i32>" { 3 } else { 4 };
+            "<3 x i32>" | "<4 x i32>" | "<20 x i8>" | "<10 x i16>" => {
+                let Some((element, lanes)) = elements(ty) else { return "zeroinitializer".to_owned() };
                 let mut vector = "zeroinitializer".to_owned();
                 for lane in 0..lanes {
-                    let value = self.value();
-                    vector = self.out.op(&format!("insertelement {ty} {vector}, i32 {value}, i32 {lane}"));
+                    let value = self.make(element);
+                    vector =
+                        self.out.op(&format!("insertelement {ty} {vector}, {element} {value}, i32 {lane}"));
                 }
                 vector
             }
