@@ -71,7 +71,7 @@ struct Group {
 pub fn merge(f: &mut Function) {
     for block in f.layout.clone() {
         let groups = groups(&f.blocks[block]);
-        let runs: Vec<Run<'_>> = groups.iter().flat_map(|group| runs(group)).collect();
+        let runs: Vec<Run<'_>> = groups.iter().flat_map(runs).collect();
         if !runs.is_empty() {
             rewrite(f, block, &runs);
         }

@@ -139,6 +139,7 @@ impl<'a> Selector<'a> {
                 self.vector_sub_halves(dst, a, b, borrow);
             }
             BinaryOp::Mul => self.multiply_wide(value, dst, args, false)?,
+            BinaryOp::LShr if self.chosen_byte(value, dst, args) => {}
             _ => {
                 let x = self.src(args[0]);
                 let [amount, _] = self.wide_halves(args[1], false);

@@ -33,6 +33,7 @@ mod address;
 mod atomic;
 mod borrows;
 mod buffer;
+mod byte_tables;
 mod carries;
 mod choices;
 mod compare;
@@ -88,7 +89,7 @@ use mir::diag::{Diagnostic, Result};
 use mir::ir::{self, InstData, InstKind, Module, Value};
 use mir::machine::{self, Block, EntryValue, Inst, Operand, VReg};
 use mir::target::{ScratchAccess, Target};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 pub(crate) use dpp::has_source_everywhere;
@@ -176,6 +177,8 @@ struct Selector<'a> {
     half_loads: FxHashMap<Value, halves::HalfLoad>,
     /// Dwords of values that the load given completes.
     half_results: FxHashMap<(Value, u8), Value>,
+    /// Shifts of 64 bits that choose a byte.
+    byte_tables: FxHashSet<Value>,
     /// Comparisons that differences make.
     borrows: borrows::Borrows,
     /// Lane masks that are the second member of struct results.
@@ -256,6 +259,7 @@ pub fn select(
         paired_with: FxHashMap::default(),
         half_loads: FxHashMap::default(),
         half_results: FxHashMap::default(),
+        byte_tables: FxHashSet::default(),
         borrows: borrows::Borrows::default(),
         seconds: FxHashMap::default(),
         asm_members: FxHashMap::default(),

@@ -43,6 +43,7 @@ impl<'a> Selector<'a> {
         }
         self.find_lds_twins(order);
         self.find_places(order);
+        self.find_byte_tables(order);
         let (mut places, mut chained) = (SecondaryMap::new(), SecondaryMap::new());
         for &block in order {
             self.pair_lds_loads(block);

@@ -769,7 +769,8 @@ fn compare_once(
             for ran in &results {
                 settle(&mut found.left, ran);
             }
-            let own = |at: &u64| !has_one_variable(subject) && (LDS..LDS + u64::from(lds)).contains(at);
+            let has_places = !has_one_variable(subject);
+            let own = |at: &u64| has_places && (LDS..LDS + u64::from(lds)).contains(at);
             results.iter_mut().for_each(|r| r.left.retain(|at, _| !own(at)));
             found.left.retain(|at, _| !own(at));
             compare(&results[0].left, &results[1].left, &found.left, seed, tolerance)
