@@ -12,6 +12,7 @@
 mod forest;
 mod pairs;
 mod params;
+mod placed;
 
 use super::append::{append, append_value};
 use cranelift_entity::SecondaryMap;
@@ -19,6 +20,7 @@ use mir::analysis::Uniformity;
 use mir::ir::*;
 use mir::target::{Features, Target};
 use pairs::*;
+use placed::{Placed, Rank};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// With how many others a value is tried. Two graphs of shared values have as many pairs as the product of their sizes.
@@ -80,8 +82,7 @@ enum Reader {
 
 /// A tree that may be packed.
 struct Tree {
-    /// In front of which instruction of the block: behind the later member of the top, since what reads the dword may be beyond a barrier, or at the
-    /// block's end, and there all trees would have what they are made of at once.
+    /// In front of which instruction of the block the top is made.
     place: usize,
     pair: Pair,
     reader: Reader,
@@ -90,17 +91,14 @@ struct Tree {
 }
 
 /// The trees of a block of `insts`, by their places.
-fn trees(func: &Function, insts: &[Inst], tops: &FxHashMap<Inst, Inst>) -> Vec<Tree> {
-    let places: FxHashMap<Inst, usize> = insts.iter().enumerate().map(|(at, &inst)| (inst, at)).collect();
+fn trees(func: &Function, insts: &[Inst], tops: &FxHashMap<Inst, Inst>, placed: &Placed) -> Vec<Tree> {
     let mut trees = Vec::new();
     for (at, &inst) in insts.iter().enumerate() {
         if let Some(pair) = tops.get(&inst).and_then(|&hi| neighbours(func, inst, hi)) {
             trees.push(Tree { place: at, pair, reader: Reader::Halves, inst });
         }
         if let Some(pair) = root(func, inst) {
-            let behind = |value| func.def_inst(value).and_then(|i| places.get(&i)).map_or(0, |&at| at + 1);
-            let place = pair.into_iter().map(behind).max().unwrap_or(0).min(at);
-            trees.push(Tree { place, pair, reader: Reader::Dword, inst });
+            trees.push(Tree { place: placed.behind(func, pair), pair, reader: Reader::Dword, inst });
         }
     }
     trees.sort_by_key(|tree| tree.place);
@@ -140,7 +138,7 @@ impl Packer {
     fn block(&mut self, func: &mut Function, block: Block) {
         let insts = std::mem::take(&mut func.blocks[block].insts);
         let inside: FxHashSet<Inst> = insts.iter().copied().collect();
-        let mut packed: FxHashMap<Pair, Value> = FxHashMap::default();
+        let mut placed = Placed::new(&insts);
         let tops = tops(func, &insts);
         self.roots.clear();
         for pair in insts.iter().filter_map(|&inst| root(func, inst)) {
@@ -148,25 +146,23 @@ impl Packer {
         }
         self.nodes.clear();
         self.weigh_forests(func, &insts, &tops, &inside);
-        let trees = trees(func, &insts, &tops);
-        let mut before: Vec<(usize, Vec<Inst>)> = Vec::new();
+        let trees = trees(func, &insts, &tops, &placed);
         let mut taken_apart: FxHashSet<Inst> = FxHashSet::default();
-        for Tree { place, pair, reader, inst } in trees {
+        for tree in trees {
+            let Tree { place, pair, reader, inst } = tree;
             if taken_apart.contains(&inst) {
                 continue;
             }
-            let mut out = Vec::new();
             // Trees in front of it may have changed what it is made of.
             let is_left = match reader {
                 Reader::Halves => tops.get(&inst).and_then(|&hi| neighbours(func, inst, hi)) == Some(pair),
                 Reader::Dword => root(func, inst) == Some(pair),
             };
-            if is_left
-                && let Some(whole) = self.pack(func, pair, reader, &inside, inst, &mut packed, &mut out)
-            {
+            if is_left && let Some(whole) = self.pack(func, &tree, &inside, &mut placed) {
                 if reader == Reader::Halves {
-                    let hi = tops[&inst];
-                    take_apart(func, whole, [inst, hi], &mut out);
+                    let mut out = Vec::new();
+                    take_apart(func, whole, [inst, tops[&inst]], &mut out);
+                    placed.put(place, Rank::Packed, out);
                     taken_apart.insert(inst);
                 } else {
                     // The same result under the same number: what used it does so further on.
@@ -174,37 +170,26 @@ impl Packer {
                     func.insts[inst].flags = InstFlags::empty();
                 }
             }
-            before.push((place, out));
         }
-        let mut before = before.into_iter().peekable();
-        let mut all = Vec::with_capacity(insts.len());
-        for (at, inst) in insts.into_iter().enumerate() {
-            while let Some((_, made)) = before.next_if(|(place, _)| *place == at) {
-                all.extend(made);
-            }
-            all.push(inst);
-        }
-        func.blocks[block].insts = all;
+        func.blocks[block].insts = placed.merge(insts);
     }
 
-    /// The packed value of a root's pair, made in front of `at`, if packing pays.
+    /// The packed value of a tree's pair, if packing pays.
     fn pack(
         &mut self,
         func: &mut Function,
-        pair: Pair,
-        reader: Reader,
+        tree: &Tree,
         inside: &FxHashSet<Inst>,
-        at: Inst,
-        packed: &mut FxHashMap<Pair, Value>,
-        out: &mut Vec<Inst>,
+        placed: &mut Placed,
     ) -> Option<Value> {
-        if let Some(&known) = packed.get(&pair) {
-            return Some(known);
+        let Tree { place: top_place, pair, reader, inst: at } = *tree;
+        if placed.values.contains_key(&pair) {
+            return placed.known(pair, reader, top_place);
         }
         if self.rejected.contains(&pair) {
             return None;
         }
-        let order = self.walk(func, pair, inside, |pair| packed.contains_key(&pair));
+        let order = self.walk(func, pair, inside, |pair| placed.values.contains_key(&pair));
         if !matches!(order.first(), Some((_, Node::Packed(..)))) {
             return None;
         }
@@ -213,24 +198,29 @@ impl Packer {
             self.rejected.extend(order.iter().map(|(pair, _)| *pair));
             return None;
         }
+        let top = pair;
         for (pair, node) in order.into_iter().rev() {
             let ty = Type::Vector(func.ty(pair[0]).scalar()?, 2);
-            let value = match node {
-                Node::Dword(dword) => {
-                    append(func, at, InstKind::Cast { op: CastOp::BitCast, arg: dword }, ty, out)?
+            let mut out = Vec::new();
+            let leaf = match node {
+                Node::Dword(arg) => {
+                    append(func, at, InstKind::Cast { op: CastOp::BitCast, arg }, ty, &mut out)?
                 }
                 Node::Constant(bits) => {
                     let arg = func.int(Type::I32, bits.into());
-                    append(func, at, InstKind::Cast { op: CastOp::BitCast, arg }, ty, out)?
+                    append(func, at, InstKind::Cast { op: CastOp::BitCast, arg }, ty, &mut out)?
                 }
+                Node::Built => self.build(func, pair, ty, at, &mut out)?,
                 Node::Packed(mut kind, operands) => {
+                    let place = if pair == top { top_place } else { placed.behind(func, pair) };
                     let mut at_operand = 0;
                     let mut values = Vec::with_capacity(operands.len());
-                    for operand in &operands {
-                        let value = *packed.get(operand)?;
+                    for &operand in &operands {
+                        let (value, _) = *placed.values.get(&operand)?;
+                        placed.need(operand, place);
                         let same = func.ty(value) == ty;
                         let cast = InstKind::Cast { op: CastOp::BitCast, arg: value };
-                        values.push(if same { value } else { append(func, at, cast, ty, out)? });
+                        values.push(if same { value } else { append(func, at, cast, ty, &mut out)? });
                     }
                     kind.for_each_value_mut(|v| {
                         *v = values[at_operand];
@@ -238,17 +228,18 @@ impl Packer {
                     });
                     let flags =
                         pair.map(|v| func.def_inst(v).map_or(InstFlags::empty(), |i| func.insts[i].flags));
-                    let value = append(func, at, kind, ty, out)?;
+                    let value = append(func, at, kind, ty, &mut out)?;
                     if let Some(inst) = func.def_inst(value) {
                         func.insts[inst].flags = flags[0] & flags[1];
                     }
-                    value
+                    placed.put(place, Rank::Packed, out);
+                    placed.values.insert(pair, (value, place));
+                    continue;
                 }
-                Node::Built => self.build(func, pair, ty, at, out)?,
             };
-            packed.insert(pair, value);
+            placed.put_leaf(pair, leaf, out);
         }
-        packed.get(&pair).copied()
+        placed.values.get(&top).map(|&(value, _)| value)
     }
 
     /// The tree of `pair` without what `is_known`, each pair once.

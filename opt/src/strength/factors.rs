@@ -261,12 +261,12 @@ pub(super) struct Steps {
 }
 
 impl Steps {
-    /// `step * by` of the type `ty`, i32 or i64, to which the step is extended.
+    /// `step * by` of the type `ty`, i32 or i64, to which the step is extended if it is narrower.
     pub fn times(&mut self, func: &mut Function, step: Value, by: i64, ty: Type) -> Value {
         if let Some(&value) = self.known.get(&(step, by, ty)) {
             return value;
         }
-        if by == 1 && ty == Type::I32 {
+        if by == 1 && func.ty(step) == ty {
             return step;
         }
         let kind = if by == 1 {

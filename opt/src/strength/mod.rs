@@ -5,12 +5,16 @@
 //! * [`factors`]: `s * (x + 1)` is `s * x + s`; addresses at such indices are one step behind each other.
 //! * [`steps`]: an address at `i + s` is the one at `i` and a step.
 //! * [`sums`]: `y + 2 * s` is `(y + s) + s`.
+//! * [`multiples`]: so with addresses at multiples of 64 bits, in front of legalisation.
 //!
 //! Source of the idea: LLVM's `StraightLineStrengthReduce`. Cost: a look-up for each product, each sum of one, and each address at one.
 
 mod factors;
+mod multiples;
 mod steps;
 mod sums;
+
+pub use multiples::chain_multiples;
 
 use mir::ir::Function;
 use mir::target::Target;
