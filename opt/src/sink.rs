@@ -7,7 +7,7 @@
 //!
 //! * pure instructions, but for those that ask which lanes are there, if what they read takes no more registers than what they give. Instructions
 //!   that need each other are asked as one, so that a network of minima and maxima goes as a whole; many may take some registers more
-//!   ([`WORTH_A_REGISTER`]);
+//!   ([`WORTH_A_REGISTER`]). Structures go with the instructions that take them apart, in such groups alone: scaled operands of divisions;
 //! * loads from tables, which nobody writes, among such a group ([`WORTH_A_LOAD`]): logarithms and powers look up their first bits;
 //! * plain loads by addresses that differ between lanes, to the next block alone and if nothing in between may write what they read, with
 //!   what computes their addresses. Scalar loads are wanted early.
@@ -15,7 +15,7 @@
 //! Source of the idea: LLVM's `MachineSinking`. Cost: linear; of the dominator tree at most [`MAX_STEPS`] blocks are walked for a value's user.
 
 use super::bits::dwords;
-use super::cfg::homes;
+use super::cfg::{homes, uses};
 use super::gvn::is_pure;
 use super::memory::{Flow, Memory, never_changes};
 use cranelift_entity::SecondaryMap;
@@ -62,6 +62,8 @@ pub fn sink(func: &mut Function, module: &Module, target: &Target) {
         memory: OnceCell::new(),
         uniformity: OnceCell::new(),
         homes: homes(func),
+        uses: OnceCell::new(),
+        members: FxHashMap::default(),
         users: SecondaryMap::with_capacity(func.values.len()),
         entry: func.entry(),
         groups: FxHashSet::default(),
@@ -142,6 +144,8 @@ struct Sinking<'a> {
     /// The same. The function is changed at the end.
     uniformity: OnceCell<Uniformity>,
     homes: SecondaryMap<Value, Option<Block>>,
+    /// How often each value is used, once somebody asks.
+    uses: OnceCell<SecondaryMap<Value, u32>>,
     /// The block that dominates all users of a value that were seen.
     users: SecondaryMap<Value, PackedOption<Block>>,
     /// Where no value goes.
@@ -152,6 +156,8 @@ struct Sinking<'a> {
     along: FxHashSet<Value>,
     /// Places of loops' headers, from the first.
     headers: Vec<u32>,
+    /// Results of the members of structures that pure instructions make: nothing but these reads them, right behind. A structure stays in one block.
+    members: FxHashMap<Value, SmallVec<[Value; 2]>>,
     /// What stays in each block, and what goes to its start, from the end.
     kept: SecondaryMap<Block, Vec<Inst>>,
     sunk: SecondaryMap<Block, Vec<Inst>>,
@@ -162,6 +168,7 @@ impl Sinking<'_> {
     /// Goes over `block`, behind all users of its values, from its end.
     fn block(&mut self, func: &Function, block: Block) {
         let mut kept = Vec::with_capacity(func.blocks[block].insts.len());
+        self.find_members(func, block);
         self.find_groups(func, block);
         for at in (0..func.blocks[block].insts.len()).rev() {
             mir::interrupt::checkpoint();
@@ -189,7 +196,10 @@ impl Sinking<'_> {
             return self.place_of_load(func, data, home, behind);
         }
         let to = self.place_of_pure(func, data, home)?;
-        (self.groups.contains(&inst) || self.saves_registers(func, data, to)).then_some(to.block)
+        // A structure and its members are of one group.
+        let alone =
+            !matches!(data.ty, Type::Aggregate(_)) && !matches!(data.kind, InstKind::ExtractValue { .. });
+        (self.groups.contains(&inst) || alone && self.saves_registers(func, data, to)).then_some(to.block)
     }
 
     /// Where the load `data` of `home` goes, if it does: to the next block. What stays behind it is `behind`, from the end.
@@ -210,10 +220,47 @@ impl Sinking<'_> {
         let asks_lanes = matches!(data.kind, InstKind::Intrinsic { .. })
             && !func.is_kernel()
             && !func.call_conv.is_callable();
-        if asks_lanes || !is_pure(data) || data.flags.contains(InstFlags::INVARIANT) {
+        if asks_lanes || data.flags.contains(InstFlags::INVARIANT) {
             return None;
         }
-        self.deepest(func, data, home)
+        let goes = match data.kind {
+            InstKind::ExtractValue { aggregate, .. } => self.members.contains_key(&aggregate),
+            _ if matches!(data.ty, Type::Aggregate(_)) => {
+                data.result.is_some_and(|result| self.members.contains_key(&result))
+            }
+            _ => is_pure(data),
+        };
+        goes.then(|| self.deepest(func, data, home)).flatten()
+    }
+
+    /// Finds the structures of `block` that may go with their members.
+    fn find_members(&mut self, func: &Function, block: Block) {
+        self.members.clear();
+        let insts = &func.blocks[block].insts;
+        for (at, &inst) in insts.iter().enumerate() {
+            let data = &func.insts[inst];
+            let Some(result) = data.result.filter(|_| matches!(data.ty, Type::Aggregate(_)) && is_pure(data))
+            else {
+                continue;
+            };
+            let member = |&inst: &Inst| match func.insts[inst].kind {
+                InstKind::ExtractValue { aggregate, .. } if aggregate == result => func.insts[inst].result,
+                _ => None,
+            };
+            let members: SmallVec<[Value; 2]> = insts[at + 1..].iter().map_while(member).collect();
+            if self.uses.get_or_init(|| uses(func))[result] as usize == members.len() {
+                self.members.insert(result, members);
+            }
+        }
+    }
+
+    /// The block that dominates the users of what `data` gives that were seen; of a member of a structure, those of all of its members.
+    fn users_of(&self, data: &InstData) -> Option<Block> {
+        let InstKind::ExtractValue { aggregate, .. } = data.kind else {
+            return self.users[data.result?].expand();
+        };
+        let users = self.members.get(&aggregate)?.iter().filter_map(|&member| self.users[member].expand());
+        users.reduce(|a, b| self.common(a, b))
     }
 
     /// The deepest block below `home` for what `data` gives that is of no loop inside `home`'s, if a branch decides about it or it is behind a loop.
@@ -253,7 +300,7 @@ impl Sinking<'_> {
 
     /// The blocks from the users of what `data` gives up to the one below `home`, and whether a branch decides about each.
     fn way(&self, func: &Function, data: &InstData, home: Block) -> Option<SmallVec<[(Block, bool); 8]>> {
-        let users = self.users[data.result?].expand().filter(|&users| users != home)?;
+        let users = self.users_of(data).filter(|&users| users != home)?;
         let mut way: SmallVec<[(Block, bool); 8]> = SmallVec::new();
         let mut at = users;
         while at != home {
@@ -469,8 +516,12 @@ impl Sinking<'_> {
             self.users[value] = block.into();
             return;
         };
+        self.users[value] = self.common(known, block).into();
+    }
+
+    /// The block next above `a` and `b` in the dominator tree.
+    fn common(&self, mut a: Block, mut b: Block) -> Block {
         let place = |block: Block| self.flow.order.position(block.as_u32());
-        let (mut a, mut b) = (known, block);
         let mut steps = 0;
         while a != b {
             let lower = if place(a) > place(b) { &mut a } else { &mut b };
@@ -483,6 +534,6 @@ impl Sinking<'_> {
             }
             steps += 1;
         }
-        self.users[value] = a.into();
+        a
     }
 }
