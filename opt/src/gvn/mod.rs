@@ -14,12 +14,13 @@
 //! leave the loop at different times, and be kept alive through it elsewhere.
 //!
 //! Addresses that differ by a constant are made to ([`neighbours`]), sums of what was subtracted are found ([`differences`]), and variables that are
-//! equal are joined ([`equal_params`]).
+//! equal are joined ([`equal_params`]), and those of other types with the same bits ([`equal_bits`]).
 //!
 //! Cost: one look-up for each instruction, and for each write as many steps as there are roots that it may
 //! change, at most 60.
 
 mod differences;
+mod equal_bits;
 mod equal_params;
 mod neighbours;
 
@@ -121,6 +122,7 @@ pub fn number(func: &mut Function, module: &Module, target: &Target) {
         super::inline::substitute(func, &replaced);
     }
     equal_params::join(func);
+    equal_bits::join(func);
 }
 
 impl Numbering<'_> {
