@@ -59,13 +59,17 @@ pub(super) fn join(func: &mut Function) {
     }
     drop(incoming);
     let mut replaced = Replaced::default();
-    for &(block, param, other) in joined.iter().rev() {
-        let cast = InstKind::Cast { op: CastOp::BitCast, arg: other };
-        let inst = func.make_inst(cast, func.ty(param), InstFlags::empty());
-        if let Some(result) = func.insts[inst].result {
-            func.blocks[block].insts.insert(0, inst);
-            replaced.set(param, result);
+    for of_block in joined.chunk_by(|a, b| a.0 == b.0) {
+        let mut casts = Vec::with_capacity(of_block.len());
+        for &(_, param, other) in of_block {
+            let cast = InstKind::Cast { op: CastOp::BitCast, arg: other };
+            let inst = func.make_inst(cast, func.ty(param), InstFlags::empty());
+            if let Some(result) = func.insts[inst].result {
+                casts.push(inst);
+                replaced.set(param, result);
+            }
         }
+        func.blocks[of_block[0].0].insts.splice(0..0, casts);
     }
     if !joined.is_empty() {
         fold_params(func, &mut replaced);
