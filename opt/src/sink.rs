@@ -120,6 +120,14 @@ fn headers(flow: &Flow) -> Vec<u32> {
     headers
 }
 
+/// Whether `data` gives the same wherever it stands.
+fn is_movable(func: &Function, data: &InstData) -> bool {
+    // Whether a pixel's lane still counts changes with kills.
+    let asks_lanes =
+        matches!(data.kind, InstKind::Intrinsic { .. }) && !func.is_kernel() && !func.call_conv.is_callable();
+    !asks_lanes && is_pure(data) && !data.flags.contains(InstFlags::INVARIANT)
+}
+
 /// Whether `value` comes from constant memory, as a kernel's arguments do: most such values are in SGPRs.
 fn is_argument(func: &Function, mut value: Value) -> bool {
     for _ in 0..4 {
@@ -216,19 +224,12 @@ impl Sinking<'_> {
 
     /// Where `data` of `home` would go if no registers were counted; `None` for what is not pure.
     fn place_of_pure(&self, func: &Function, data: &InstData, home: Block) -> Option<Place> {
-        // Whether a pixel's lane still counts changes with kills.
-        let asks_lanes = matches!(data.kind, InstKind::Intrinsic { .. })
-            && !func.is_kernel()
-            && !func.call_conv.is_callable();
-        if asks_lanes || data.flags.contains(InstFlags::INVARIANT) {
-            return None;
-        }
         let goes = match data.kind {
             InstKind::ExtractValue { aggregate, .. } => self.members.contains_key(&aggregate),
             _ if matches!(data.ty, Type::Aggregate(_)) => {
                 data.result.is_some_and(|result| self.members.contains_key(&result))
             }
-            _ => is_pure(data),
+            _ => is_movable(func, data),
         };
         goes.then(|| self.deepest(func, data, home)).flatten()
     }
@@ -239,7 +240,8 @@ impl Sinking<'_> {
         let insts = &func.blocks[block].insts;
         for (at, &inst) in insts.iter().enumerate() {
             let data = &func.insts[inst];
-            let Some(result) = data.result.filter(|_| matches!(data.ty, Type::Aggregate(_)) && is_pure(data))
+            let Some(result) =
+                data.result.filter(|_| matches!(data.ty, Type::Aggregate(_)) && is_movable(func, data))
             else {
                 continue;
             };
