@@ -6,9 +6,10 @@
 //! t = p + s * 20                       t = r + s * 8
 //! ```
 //!
-//! Front ends take the products out of the loop that uses them: there each takes three multiplications, two additions and two registers, and rows of a tile are dozens.
-//! Steps between them are few. Numbers of 64 bits wrap as addresses do, so nothing else changes. Legal code has such a product as parts of 32 bits, so this
-//! precedes legalisation.
+//! Front ends take the products out of the loop that uses them: there each takes three multiplications, two additions and two registers, and rows of
+//! a tile are dozens. Steps between them are few. Numbers of 64 bits wrap as addresses do, so nothing else changes. Legal code has such a product as
+//! parts of 32 bits, so this precedes legalisation. An address of a loop is none to start from behind it: it would be kept alive through the loop, in
+//! VGPRs where lanes leave that at different times.
 //!
 //! Cost: linear but for a logarithm; [`MOST`] earlier addresses are looked at for each.
 
@@ -110,7 +111,11 @@ fn families(func: &Function) -> Vec<((Value, Value), Family)> {
                 open.pop();
             }
             let distance = |&at: &usize| number.wrapping_sub(members[at].number).unsigned_abs();
-            let nearest = open.iter().rev().take(MOST).copied().min_by_key(distance);
+            let usable = |&at: &usize| {
+                let left = flow.loops.innermost(members[at].block);
+                left.is_none_or(|l| flow.loops.contains(l, block))
+            };
+            let nearest = open.iter().rev().take(MOST).copied().filter(usable).min_by_key(distance);
             let from = nearest.filter(|at| distance(at) <= number.unsigned_abs());
             open.push(members.len());
             members.push(Member { inst, value, block, number, offset, from });
